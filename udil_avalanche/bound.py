@@ -1,0 +1,210 @@
+"""The unified generalisation bound of Theorem 3.4, term by term, and its coefficients.
+
+For every past domain i the bound mixes three ways to bound the error, with
+alpha_i + beta_i + gamma_i = 1: the history model on the memory (alpha, Lemma 3.2), the
+history model on the current domain (beta, Lemma 3.3) and the labels in the memory
+(gamma, Lemma 3.1).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Omega(NamedTuple):
+    """The coefficients of the bound, one of each per past domain."""
+
+    alpha: Tensor
+    """Weight of the intra-domain bound."""
+
+    beta: Tensor
+    """Weight of the cross-domain bound."""
+
+    gamma: Tensor
+    """Weight of the empirical risk on the memory."""
+
+
+Preset = Callable[[int], tuple[float, float, float]]
+"""A method of the unification table: domain t (from 2) -> (alpha, beta, gamma)."""
+
+
+@dataclass
+class BoundEstimates:
+    """What the bound is evaluated on; tensors hold one value per past domain."""
+
+    current_error: Tensor
+    """0-1 error of h on the current domain (a scalar)."""
+
+    past_error: Tensor
+    """0-1 error of h on each past domain's memory."""
+
+    current_disagreement: Tensor
+    """Share of the current domain on which h and H_{t-1} differ (a scalar)."""
+
+    past_disagreement: Tensor
+    """The same on each past domain's memory."""
+
+    divergence: Tensor
+    """Empirical divergence between each past domain and the current one, in [0, 2]."""
+
+    history_error: Tensor
+    """0-1 error of H_{t-1} on each past domain's memory."""
+
+    n_current: int
+    """N_t, the size of the current domain."""
+
+    n_memory: Tensor
+    """The number of samples that the memory holds of each past domain."""
+
+
+def erm_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The empirical risks on the memory, weighted by gamma."""
+    return omega.gamma @ estimates.past_error
+
+
+def intra_domain_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The disagreements with H_{t-1} on the memory, weighted by alpha (Lemma 3.2)."""
+    return omega.alpha @ estimates.past_disagreement
+
+
+def cross_domain_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The disagreement with H_{t-1} on the current domain, times the sum of beta
+    (Lemma 3.3)."""
+    return omega.beta.sum() * estimates.current_disagreement
+
+
+def divergence_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """Half the divergences between past domains and the current one, weighted by
+    beta (Lemma 3.3)."""
+    return omega.beta @ estimates.divergence / 2
+
+
+def history_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The errors of H_{t-1} itself, weighted by alpha + beta."""
+    return (omega.alpha + omega.beta) @ estimates.history_error
+
+
+def generalization_term(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
+    """The price of finite samples, with C in place of the VC-dimension's factor.
+
+    :param c: the paper's C, see :func:`vc_constant`.
+    """
+    current = (1 + omega.beta.sum()) ** 2 / estimates.n_current
+    past = (omega.gamma + omega.alpha) ** 2 / estimates.n_memory
+    return c * torch.sqrt(current + past.sum())
+
+
+def vc_constant(vc_dimension: int, n_samples: int, delta: float) -> float:
+    """:math:`C = \\sqrt{8 d \\log(2 e N / d) + 8 \\log(2 / \\delta)}`, the factor of
+    Theorem 3.4 that the hyper-parameter C stands for.
+
+    :param vc_dimension: d, of the hypothesis space.
+    :param n_samples: N, all samples at hand: the current domain's and the memory's.
+    :param delta: the bound holds with probability 1 - delta.
+    """
+    d = vc_dimension
+    return math.sqrt(
+        8 * d * math.log(2 * math.e * n_samples / d) + 8 * math.log(2 / delta)
+    )
+
+
+def coefficient_loss(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
+    """Equation (V_0-1): the part of the bound that depends on the coefficients, by
+    which they are learned."""
+    return (
+        erm_term(omega, estimates)
+        + intra_domain_term(omega, estimates)
+        + cross_domain_term(omega, estimates)
+        + divergence_term(omega, estimates)
+        + history_term(omega, estimates)
+        + generalization_term(omega, estimates, c)
+    )
+
+
+def unified_bound(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
+    """The right-hand side g(h, H_{t-1}, Omega) of Theorem 3.4."""
+    return estimates.current_error + coefficient_loss(omega, estimates, c)
+
+
+class Coefficients:
+    """Omega for the current domain: learned on V_0-1, or held at a preset.
+
+    Learned coefficients are the softmax of three logits per past domain, which start at
+    0 in every domain, so that Omega starts at 1/3 each.
+
+    :param lr: learning rate of the logits' Adam.
+    :param preset: holds the coefficients still at this function of t.
+    """
+
+    def __init__(self, lr: float = 2e-3, preset: Preset | None = None) -> None:
+        self.lr = lr
+        self.preset = preset
+        self.logits = torch.zeros(0, 3)
+        self._optimizer: torch.optim.Optimizer | None = None
+        self._omega = Omega(*self.logits.unbind(dim=1))
+
+    @property
+    def learned(self) -> bool:
+        """Whether the coefficients adapt to the data."""
+        return self.preset is None
+
+    @property
+    def omega(self) -> Omega:
+        """The coefficients as they stand, as constants."""
+        return self._omega
+
+    def start_domain(self, n_past: int, device: torch.device | str = "cpu") -> None:
+        """Begin domain t = ``n_past`` + 1.
+
+        :param n_past: number of past domains.
+        :param device: where the coefficients live.
+        """
+        if self.preset is not None:
+            values = torch.tensor(self.preset(n_past + 1), device=device)
+            self._omega = Omega(*values[:, None].expand(3, n_past))
+            return
+        self.logits = torch.zeros(n_past, 3, device=device, requires_grad=True)
+        self._optimizer = torch.optim.Adam([self.logits], lr=self.lr)
+        self._refresh()
+
+    def step(self, estimates: BoundEstimates, c: float) -> Tensor:
+        """One step of gradient descent on V_0-1; a preset stays where it is.
+
+        :param estimates: the errors and divergences of the current mini-batch.
+        :param c: the paper's C.
+        :return: V_0-1 before the step.
+        """
+        if self._optimizer is None or not self.learned:
+            return coefficient_loss(self._omega, estimates, c)
+        with torch.enable_grad():
+            omega = Omega(*self.logits.softmax(dim=1).unbind(dim=1))
+            loss = coefficient_loss(omega, estimates, c)
+            (self.logits.grad,) = torch.autograd.grad(loss, [self.logits])
+        self._optimizer.step()
+        self._refresh()
+        return loss.detach()
+
+    def _refresh(self) -> None:
+        values = self.logits.detach().softmax(dim=1)
+        self._omega = Omega(*values.unbind(dim=1))
+
+
+__all__ = [
+    "BoundEstimates",
+    "Coefficients",
+    "Omega",
+    "Preset",
+    "coefficient_loss",
+    "cross_domain_term",
+    "divergence_term",
+    "erm_term",
+    "generalization_term",
+    "history_term",
+    "intra_domain_term",
+    "unified_bound",
+    "vc_constant",
+]

@@ -1,0 +1,24 @@
+"""One function per equation of the paper; they know torch and nothing else."""
+
+from udil_avalanche.losses.classification import classification_loss
+from udil_avalanche.losses.distillation import distillation_loss
+from udil_avalanche.losses.divergence import (
+    discriminator_loss,
+    empirical_divergence,
+    encoder_alignment_loss,
+)
+from udil_avalanche.losses.embedding_distillation import embedding_distillation_loss
+from udil_avalanche.losses.model_loss import ModelLoss, model_loss
+from udil_avalanche.losses.supcon import supcon_loss
+
+__all__ = [
+    "ModelLoss",
+    "classification_loss",
+    "discriminator_loss",
+    "distillation_loss",
+    "embedding_distillation_loss",
+    "empirical_divergence",
+    "encoder_alignment_loss",
+    "model_loss",
+    "supcon_loss",
+]

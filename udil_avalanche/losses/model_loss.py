@@ -1,0 +1,80 @@
+"""Equation V_l: the loss by which the model h learns."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from udil_avalanche.bound import Omega
+from udil_avalanche.losses.classification import classification_loss
+from udil_avalanche.losses.distillation import distillation_loss
+from udil_avalanche.losses.domains import domain_weights
+
+
+class ModelLoss(NamedTuple):
+    """The four sums of V_l, each already weighted by its coefficients."""
+
+    current: Tensor
+    """Classification on the current domain."""
+
+    replay: Tensor
+    """Classification on past domains, weighted by gamma."""
+
+    intra_domain: Tensor
+    """Distillation on past domains, weighted by alpha."""
+
+    cross_domain: Tensor
+    """Distillation on the current domain, weighted by the sum of beta."""
+
+    @property
+    def total(self) -> Tensor:
+        """V_l itself."""
+        return self.current + self.replay + self.intra_domain + self.cross_domain
+
+
+def model_loss(
+    *,
+    logits: Tensor,
+    labels: Tensor,
+    domains: Tensor,
+    history_logits: Tensor,
+    omega: Omega,
+    cross_domain_threshold: float | None = None,
+) -> ModelLoss:
+    """Equation (V_l) on a mini-batch of the current domain and the memory:
+
+    .. math::
+        V_l = \\sum_{i=1}^{t-1} [\\gamma_i \\hat\\ell_{X_i}(h)
+            + \\alpha_i \\hat\\ell_{X_i}(h, H_{t-1})]
+            + \\hat\\ell_{S_t}(h)
+            + (\\sum_{i=1}^{t-1} \\beta_i) \\hat\\ell_{S_t}(h, H_{t-1})
+
+    :param logits: outputs of h, the samples of the current domain first.
+    :param labels: true classes of the same samples.
+    :param domains: domain of each memory sample (the last ``len(domains)`` rows of
+        the batch), counted from 0.
+    :param history_logits: outputs of H_{t-1} on the same samples.
+    :param omega: the coefficients, constants here.
+    :param cross_domain_threshold: the cross-domain term is left out of a batch in
+        which its loss is larger: as long as H_{t-1} is wrong about the new domain, it
+        pulls the model back to a wrong answer. ``None`` never leaves it out.
+    """
+    n_past = len(omega.beta)
+    n_current = len(logits) - len(domains)
+    weights = domain_weights(domains, n_past)
+
+    past_logits = logits[n_current:]
+    replay = classification_loss(past_logits, labels[n_current:], reduction="none")
+    intra = distillation_loss(past_logits, history_logits[n_current:], reduction="none")
+    cross = distillation_loss(logits[:n_current], history_logits[:n_current])
+    if cross_domain_threshold is not None:
+        cross = cross * (cross.detach() <= cross_domain_threshold)
+
+    return ModelLoss(
+        current=classification_loss(logits[:n_current], labels[:n_current]),
+        replay=(weights * omega.gamma[domains] * replay).sum(),
+        intra_domain=(weights * omega.alpha[domains] * intra).sum(),
+        cross_domain=omega.beta.sum() * cross,
+    )
+
+
+__all__ = ["ModelLoss", "model_loss"]

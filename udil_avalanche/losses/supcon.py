@@ -1,0 +1,43 @@
+"""Equation V_s: the supervised contrastive loss."""
+
+import torch
+from torch import Tensor
+
+
+def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) -> Tensor:
+    """Equation (V_s) on a mini-batch, with the squared Euclidean distance
+    :math:`s_e(u, v) = \\| e(u) - e(v) \\|_2^2`:
+
+    .. math::
+        V_s = E_{x_1, x_2 | y} \\Big[ -\\log \\frac{\\exp\\{-s_e(x_1, x_2)\\}}
+              {\\sum_{u \\ne x_1} \\exp\\{-s_e(x_1, u)\\}} \\Big]
+
+    Each sample with another of its class in the batch is an anchor x_1; its loss is the
+    average over all such x_2; the u are all other samples of the batch. The
+    log-sum-exp leaves the anchor itself out before the maximum is taken, so the value
+    is the formula's for embeddings of any scale. A batch without a pair gives 0.
+
+    :param embeddings: e(x), one row per sample.
+    :param labels: true classes; domains play no part.
+    :param temperature: divides the distances; the paper's formula has 1.
+    """
+    centred = embeddings - embeddings.detach().mean(dim=0)
+    similarity = -_squared_distances(centred) / temperature
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    log_denominator = similarity.masked_fill(itself, -torch.inf).logsumexp(dim=1)
+
+    positive = (labels[:, None] == labels) & ~itself
+    n_positive = positive.sum(dim=1)
+    attraction = (similarity * positive).sum(dim=1) / n_positive.clamp(min=1)
+    is_anchor = n_positive > 0
+    loss = torch.where(is_anchor, log_denominator - attraction, 0.0)
+    return loss.sum() / is_anchor.sum().clamp(min=1)
+
+
+def _squared_distances(embeddings: Tensor) -> Tensor:
+    norms = embeddings.pow(2).sum(dim=1)
+    products = embeddings @ embeddings.T
+    return (norms[:, None] + norms - 2 * products).clamp(min=0)
+
+
+__all__ = ["supcon_loss"]
