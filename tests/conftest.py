@@ -1,0 +1,82 @@
+"""A domain-incremental problem that is small enough to train on in a test."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from avalanche.training.plugins import EvaluationPlugin
+from torch import nn
+
+from udil_avalanche.benchmarks import load_mnist
+from udil_avalanche.models import EncoderPredictor
+from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
+
+N_FEATURES = 6
+N_CLASSES = 3
+
+
+@pytest.fixture(autouse=True)
+def one_thread_and_one_seed() -> None:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def make_scenario() -> Callable[..., DomainScenario]:
+    """Makes a benchmark: the classes are three Gaussians, which each domain turns."""
+
+    def make(domains: int = 3, size: int = 64, one_class: bool = False) -> Any:
+        generator = torch.Generator().manual_seed(1)
+        centres = 2 * torch.randn(N_CLASSES, N_FEATURES, generator=generator)
+        streams: dict[str, list[DomainTensors]] = {"train": [], "test": []}
+        for t in range(domains):
+            square = torch.randn(N_FEATURES, N_FEATURES, generator=generator)
+            turn = torch.linalg.qr(square).Q
+            for stream in streams.values():
+                labels = torch.randint(N_CLASSES, (size,), generator=generator)
+                if one_class:
+                    labels = torch.full_like(labels, t % N_CLASSES)
+                noise = torch.randn(size, N_FEATURES, generator=generator)
+                inputs = (centres[labels] + noise) @ turn
+                stream.append(
+                    DomainTensors(lambda inputs=inputs: inputs, labels, OneSlot())
+                )
+        return DomainScenario(**streams, n_classes=N_CLASSES, data="gaussians")
+
+    return make
+
+
+@pytest.fixture
+def make_model() -> Callable[[], EncoderPredictor]:
+    """Makes a small h = p o e, always with the same weights."""
+
+    def make() -> EncoderPredictor:
+        torch.manual_seed(0)
+        encoder = nn.Sequential(nn.Linear(N_FEATURES, 16), nn.ReLU())
+        return EncoderPredictor(encoder, nn.Linear(16, N_CLASSES))
+
+    return make
+
+
+@pytest.fixture
+def silent() -> Callable[[], EvaluationPlugin]:
+    """Makes an evaluator that logs nothing."""
+
+    def make(*metrics: Any) -> EvaluationPlugin:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return EvaluationPlugin(*metrics, loggers=[])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def mnist_root() -> Path:
+    """The project's data folder, with the real MNIST in it."""
+    root = Path(__file__).parents[1] / "data"
+    if load_mnist(root).source != "mnist":
+        pytest.skip("the whole of MNIST could not be fetched")
+    return root

@@ -1,0 +1,142 @@
+"""One contract for every plugin: it works alone inside strategies of Avalanche."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from avalanche.training.supervised import EWC, LwF, Naive, Replay
+from torch import nn
+
+from udil_avalanche import plugins
+from udil_avalanche.plugins import (
+    AdaptiveCoefficientsPlugin,
+    BalancedReplayPlugin,
+    DiscriminatorPlugin,
+    EmbeddingDistillationPlugin,
+    HistoryModelPlugin,
+    SupConPlugin,
+    TensorLoaderPlugin,
+)
+
+STRATEGIES: dict[str, Callable[..., Any]] = {
+    "Naive": Naive,
+    "Replay": lambda **kwargs: Replay(mem_size=20, **kwargs),
+    "EWC": lambda **kwargs: EWC(ewc_lambda=1.0, **kwargs),
+    "LwF": lambda **kwargs: LwF(alpha=1.0, temperature=2.0, **kwargs),
+}
+
+
+def balanced_replay() -> dict[str, Any]:
+    return {"plugins": [BalancedReplayPlugin(mem_size=30, batch_size_mem=8)]}
+
+
+def history_model() -> dict[str, Any]:
+    return {"plugins": [HistoryModelPlugin()]}
+
+
+def discriminator() -> dict[str, Any]:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
+    return {"plugins": [replay, DiscriminatorPlugin(replay, hidden=16)]}
+
+
+def embedding_distillation() -> dict[str, Any]:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
+    history = HistoryModelPlugin(replay)
+    distillation = EmbeddingDistillationPlugin(replay, history, lambda_p=0.1)
+    return {"plugins": [replay, history, distillation]}
+
+
+def supcon() -> dict[str, Any]:
+    return {"plugins": [SupConPlugin(lambda_s=0.1)]}
+
+
+def coefficients() -> dict[str, Any]:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
+    history = HistoryModelPlugin(replay)
+    criterion = AdaptiveCoefficientsPlugin(replay, history)
+    return {"plugins": [replay, history], "criterion": criterion}
+
+
+def tensor_loader() -> dict[str, Any]:
+    return {"plugins": [TensorLoaderPlugin()]}
+
+
+PLUGINS = [
+    balanced_replay,
+    history_model,
+    discriminator,
+    embedding_distillation,
+    supcon,
+    coefficients,
+    tensor_loader,
+]
+
+
+def test_the_contract_covers_every_plugin() -> None:
+    exported = {name for name in plugins.__all__ if name.endswith("Plugin")}
+    assert len(PLUGINS) == len(exported)
+
+
+def train(
+    strategy_name: str,
+    parts: dict[str, Any],
+    scenario: Any,
+    model: nn.Module,
+    evaluator: Any,
+) -> Any:
+    torch.manual_seed(1)
+    strategy = STRATEGIES[strategy_name](
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
+        train_mb_size=16,
+        train_epochs=2,
+        eval_mb_size=32,
+        evaluator=evaluator,
+        **({"criterion": nn.CrossEntropyLoss()} | parts),
+    )
+    for experience in scenario.train_stream:
+        strategy.train(experience)
+        strategy.eval(scenario.test_stream)
+    return strategy
+
+
+def flat_weights(model: nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+@pytest.mark.parametrize("strategy_name", STRATEGIES)
+@pytest.mark.parametrize("make_parts", PLUGINS)
+def test_plugin_alone_in_a_strategy_of_avalanche(
+    make_parts: Callable[[], dict[str, Any]],
+    strategy_name: str,
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    parts = make_parts()
+    strategy = train(strategy_name, parts, make_scenario(), make_model(), silent())
+
+    weights = flat_weights(strategy.model)
+    assert weights.isfinite().all()
+    assert not any(m._forward_hooks for m in strategy.model.modules())
+    for plugin in parts["plugins"]:
+        assert plugin in strategy.plugins
+    optimized = sum(len(g["params"]) for g in strategy.optimizer.param_groups)
+    assert optimized == len(list(strategy.model.parameters())), "only h is optimized"
+
+    plain = train(strategy_name, {}, make_scenario(), make_model(), silent())
+    changes_training = make_parts not in (history_model, tensor_loader)
+    if changes_training:
+        assert not torch.equal(weights, flat_weights(plain.model))
+
+
+def test_history_model_alone_changes_nothing(
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    scenario = make_scenario()
+    with_it = train("Naive", history_model(), scenario, make_model(), silent())
+    plain = train("Naive", {}, scenario, make_model(), silent())
+    assert torch.equal(flat_weights(with_it.model), flat_weights(plain.model))

@@ -1,0 +1,106 @@
+"""Models h = p o e, an encoder e and a predictor p, and the domain discriminator d."""
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+
+class EncoderPredictor(nn.Module):
+    """A model h = p o e.
+
+    :param encoder: e, maps inputs to embeddings.
+    :param predictor: p, maps embeddings to class logits.
+    """
+
+    def __init__(self, encoder: nn.Module, predictor: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.predictor = predictor
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The class logits of ``x``."""
+        return self.predictor(self.encoder(x))
+
+
+def mnist_mlp(
+    input_size: int = 784, n_classes: int = 10, hidden: int = 800
+) -> EncoderPredictor:
+    """The multi-layer perceptron of permuted and rotated MNIST, that of DER++ with 800
+    hidden units: e is its two hidden layers, p its linear classifier.
+
+    :param input_size: number of values of one input, which may have any shape.
+    :param n_classes: number of classes.
+    :param hidden: width of the two hidden layers.
+    """
+    encoder = nn.Sequential(
+        nn.Flatten(), *_layers(input_size, hidden), *_layers(hidden, hidden)
+    )
+    return EncoderPredictor(encoder, nn.Linear(hidden, n_classes))
+
+
+def hd_balls_mlp(
+    input_size: int = 100, n_classes: int = 2, hidden: int = 800
+) -> EncoderPredictor:
+    """The multi-layer perceptron of HD-Balls, that of CIDA's circle with 800 hidden
+    units and without its domain index: e has four hidden layers and a linear output, p
+    two hidden layers and a linear classifier.
+
+    :param input_size: number of values of one input, which may have any shape.
+    :param n_classes: number of classes.
+    :param hidden: width of all layers.
+    """
+    encoder = nn.Sequential(
+        nn.Flatten(),
+        *_layers(input_size, hidden),
+        *_layers(hidden, hidden),
+        *_layers(hidden, hidden),
+        *_layers(hidden, hidden),
+        nn.Linear(hidden, hidden),
+    )
+    predictor = nn.Sequential(
+        *_layers(hidden, hidden),
+        *_layers(hidden, hidden),
+        nn.Linear(hidden, n_classes),
+    )
+    return EncoderPredictor(encoder, predictor)
+
+
+class DomainDiscriminator(nn.Module):
+    """The discriminator d: two hidden layers and one output per domain.
+
+    :param embedding_size: number of values of one embedding.
+    :param n_domains: number of domains to tell apart.
+    :param hidden: width of the hidden layers.
+    """
+
+    def __init__(self, embedding_size: int, n_domains: int, hidden: int = 800) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *_layers(embedding_size, hidden), *_layers(hidden, hidden)
+        )
+        self.head = nn.Linear(hidden, n_domains)
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        """The domain logits of ``embeddings``."""
+        return self.head(self.body(embeddings))
+
+    def grown(self, n_domains: int) -> "DomainDiscriminator":
+        """A copy that tells ``n_domains`` domains apart and knows what this one knows.
+
+        :param n_domains: at least as many domains as now.
+        """
+        copied = copy.deepcopy(self)
+        head = nn.Linear(self.head.in_features, n_domains).to(self.head.weight.device)
+        with torch.no_grad():
+            head.weight[: self.head.out_features] = self.head.weight
+            head.bias[: self.head.out_features] = self.head.bias
+        copied.head = head
+        return copied
+
+
+def _layers(inputs: int, outputs: int) -> tuple[nn.Module, nn.Module]:
+    return nn.Linear(inputs, outputs), nn.ReLU()
+
+
+__all__ = ["DomainDiscriminator", "EncoderPredictor", "hd_balls_mlp", "mnist_mlp"]

@@ -1,0 +1,164 @@
+"""The adaptive coefficients: equations (V_0-1) and (V_l)."""
+
+from typing import Any
+
+import torch
+from avalanche.training.plugins import SupervisedPlugin
+from torch import Tensor
+
+from udil_avalanche.bound import BoundEstimates, Coefficients, Omega
+from udil_avalanche.losses import classification_loss, model_loss
+from udil_avalanche.losses.domains import domain_means
+from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.discriminator import DiscriminatorPlugin
+from udil_avalanche.plugins.history_model import HistoryModelPlugin
+
+NO_ESTIMATE = 2.0
+"""The divergence of domains that nobody has compared: the largest there is."""
+
+
+class AdaptiveCoefficientsPlugin(SupervisedPlugin):
+    """Adapts Omega to the tightest bound and weighs the model's loss with it.
+
+    It is a plugin and a criterion at once, in the manner of Avalanche's
+    ``ICaRLLossPlugin``: give it to a strategy as ``criterion=...`` and the strategy
+    minimises V_l, while each iteration first takes a step of Omega on V_0-1. In the
+    first domain and in evaluation it is the cross-entropy.
+
+    V_0-1 is estimated on the mini-batch, as the 0-1 errors that it needs change with
+    every step; only the error of H_{t-1} is that on the whole memory. A past domain
+    that a small memory batch leaves out keeps its last estimate.
+
+    :param replay: where the samples of past domains come from.
+    :param history: the history model, made with the same ``replay``.
+    :param discriminator: measures the divergence; it must come before this plugin in
+        the strategy's list. Without it the divergence counts as 2, the largest there
+        is, so that the bound holds.
+    :param coefficients: Omega; the discriminator's should be the same.
+    :param c: C, the weight of the generalisation term.
+    :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
+    """
+
+    def __init__(
+        self,
+        replay: BalancedReplayPlugin,
+        history: HistoryModelPlugin,
+        discriminator: DiscriminatorPlugin | None = None,
+        *,
+        coefficients: Coefficients | None = None,
+        c: float = 1.0,
+        cross_domain_threshold: float | None = None,
+    ) -> None:
+        super().__init__()
+        if history.replay is not replay:
+            raise ValueError(
+                "AdaptiveCoefficientsPlugin needs the history model's view of the "
+                "memory: create HistoryModelPlugin(replay=...) with the same replay."
+            )
+        self.replay = replay
+        self.history = history
+        self.discriminator = discriminator
+        self.coefficients = coefficients or Coefficients()
+        self.c = c
+        self.cross_domain_threshold = cross_domain_threshold
+        self.terms: dict[str, Tensor] = {}
+        """Losses, bound and coefficients of the last iteration, for logging."""
+        self.trajectory: list[Tensor] = []
+        """Omega at the end of each domain t >= 2, rows of alpha, beta, gamma."""
+        self._estimates: BoundEstimates | None = None
+        self._history_logits = torch.zeros(0)
+
+    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Start Omega anew and measure the error of H_{t-1} on the memory."""
+        memory = self.replay.memory
+        if len(memory) == 0 or self.history.model is None:
+            self._estimates = None
+            return
+        n_past = memory.n_domains
+        self.coefficients.start_domain(n_past, strategy.device)
+        wrong = self.history.memory_logits.argmax(dim=1) != memory.labels
+        history_error = domain_means(wrong.float(), memory.domains, n_past)
+        zero = torch.zeros((), device=strategy.device)
+        self._estimates = BoundEstimates(
+            current_error=zero,
+            past_error=history_error,
+            current_disagreement=zero,
+            past_disagreement=torch.zeros_like(history_error),
+            divergence=torch.full_like(history_error, NO_ESTIMATE),
+            history_error=history_error,
+            n_current=len(strategy.experience.dataset),
+            n_memory=memory.counts,
+        )
+
+    @torch.no_grad()
+    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
+        """Estimate the bound on the mini-batch and take Omega's step."""
+        batch, estimates = self.replay.batch, self._estimates
+        if batch is None or estimates is None:
+            return
+        n, n_past = batch.n_current, self.replay.memory.n_domains
+        current_logits = self.history(strategy.mb_x[:n], strategy.mbatch[-1][:n])
+        past_logits = self.history.memory_logits[batch.positions]
+        self._history_logits = torch.cat([current_logits, past_logits])
+
+        predicted = strategy.mb_output.argmax(dim=1)
+        wrong = (predicted != strategy.mb_y).float()
+        differs = (predicted != self._history_logits.argmax(dim=1)).float()
+        present = torch.bincount(batch.domains, minlength=n_past) > 0
+
+        def update(previous: Tensor, values: Tensor) -> Tensor:
+            return torch.where(present, values, previous)
+
+        estimates.current_error = wrong[:n].mean()
+        estimates.current_disagreement = differs[:n].mean()
+        estimates.past_error = update(
+            estimates.past_error, domain_means(wrong[n:], batch.domains, n_past)
+        )
+        estimates.past_disagreement = update(
+            estimates.past_disagreement,
+            domain_means(differs[n:], batch.domains, n_past),
+        )
+        if self.discriminator is not None:
+            estimates.divergence = update(
+                estimates.divergence, self.discriminator.divergence
+            )
+        bound = self.coefficients.step(estimates, self.c)
+        self.terms = {"V_0-1": bound, **_averages(self.coefficients.omega)}
+
+    def __call__(self, mb_output: Tensor, mb_y: Tensor) -> Tensor:
+        """V_l on a training mini-batch with memory, the cross-entropy on any other.
+
+        :param mb_output: logits of the mini-batch.
+        :param mb_y: its true classes.
+        """
+        batch = self.replay.batch
+        if batch is None or self._estimates is None:
+            return classification_loss(mb_output, mb_y)
+        loss = model_loss(
+            logits=mb_output,
+            labels=mb_y,
+            domains=batch.domains,
+            history_logits=self._history_logits,
+            omega=self.coefficients.omega,
+            cross_domain_threshold=self.cross_domain_threshold,
+        )
+        self.terms["V_l"] = loss.total.detach()
+        self.terms |= {
+            f"V_l/{name}": value.detach() for name, value in loss._asdict().items()
+        }
+        return loss.total
+
+    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Note where Omega has come to."""
+        if self._estimates is not None:
+            omega = torch.stack(self.coefficients.omega, dim=1)
+            self.trajectory.append(omega.cpu())
+        self.terms = {}
+        self._history_logits = torch.zeros(0)
+
+
+def _averages(omega: Omega) -> dict[str, Tensor]:
+    return {name: values.mean() for name, values in omega._asdict().items()}
+
+
+__all__ = ["AdaptiveCoefficientsPlugin"]

@@ -1,0 +1,124 @@
+"""The adversarial discriminator: equation (V_d) and the divergence."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from udil_avalanche.bound import Coefficients
+from udil_avalanche.losses import (
+    discriminator_loss,
+    empirical_divergence,
+    encoder_alignment_loss,
+)
+from udil_avalanche.models import DomainDiscriminator
+from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.encoder_plugin import EncoderPlugin
+
+
+class DiscriminatorPlugin(EncoderPlugin):
+    """Aligns the embeddings of all domains by a minimax game: the discriminator d
+    learns to tell from e(x) which domain x is from, the encoder learns that it cannot.
+
+    Both sides come from one forward and one backward pass of d, as with a gradient
+    reversal layer: d's loss is V_d, and the encoder receives the derivative of
+    -lambda_d V_d by the embeddings. The paper's algorithm lets the encoder face d after
+    its step, this one before it; that saves a second pass through d, and the two differ
+    by one step of d in some thousands.
+
+    d and its optimizer live outside the model, whose optimizer would otherwise train d
+    as well. With each new domain d gains an output and keeps what it has learned; its
+    optimizer starts anew.
+
+    :param replay: where the samples of past domains come from.
+    :param lambda_d: weight of the alignment in the model's loss.
+    :param lr: learning rate of the discriminator's Adam.
+    :param hidden: width of the discriminator's hidden layers.
+    :param coefficients: their beta weighs the past domains; all the same without.
+    :param encoder: name of the model's sub-module that is its encoder.
+    """
+
+    def __init__(
+        self,
+        replay: BalancedReplayPlugin,
+        *,
+        lambda_d: float = 1.0,
+        lr: float = 1e-4,
+        hidden: int = 800,
+        coefficients: Coefficients | None = None,
+        encoder: str = "encoder",
+    ) -> None:
+        super().__init__(encoder)
+        self.replay = replay
+        self.lambda_d = lambda_d
+        self.lr = lr
+        self.hidden = hidden
+        self.coefficients = coefficients
+        self.discriminator: DomainDiscriminator | None = None
+        self.divergence = torch.zeros(0)
+        """Empirical divergence between each past domain and the current one, on the
+        current mini-batch."""
+        self._optimizer: torch.optim.Optimizer | None = None
+        self._alignment: tuple[Tensor, Tensor] | None = None
+
+    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Make room for the new domain."""
+        self._optimizer = None
+
+    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
+        """The discriminator's step, and the encoder's gradient with it."""
+        super().after_forward(strategy, **kwargs)
+        batch = self.replay.batch
+        if batch is None:
+            self.terms = {}
+            return
+        n_past = self.replay.memory.n_domains
+        embeddings = self.embeddings.detach().requires_grad_()
+        discriminator, optimizer = self._ready(embeddings, n_past + 1)
+
+        domain_logits = discriminator(embeddings)
+        value = discriminator_loss(domain_logits, batch.domains, self._beta(n_past))
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+
+        assert embeddings.grad is not None
+        self._alignment = (value.detach(), embeddings.grad)
+        with torch.no_grad():
+            self.divergence = empirical_divergence(domain_logits, batch.domains, n_past)
+            truth = batch.domains.new_full((len(embeddings),), n_past)
+            truth[batch.n_current :] = batch.domains
+            accuracy = (domain_logits.argmax(dim=1) == truth).float().mean()
+        self.terms = {
+            "V_d": value.detach(),
+            "divergence": self.divergence.mean(),
+            "discriminator_accuracy": accuracy,
+        }
+
+    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+        """Add -lambda_d V_d to the model's loss."""
+        if self._alignment is not None:
+            loss = encoder_alignment_loss(self.embeddings, *self._alignment)
+            strategy.loss += self.lambda_d * loss
+            self._alignment = None
+
+    def _beta(self, n_past: int) -> Tensor:
+        if self.coefficients is None:
+            return torch.ones(n_past, device=self.replay.memory.domains.device)
+        return self.coefficients.omega.beta
+
+    def _ready(
+        self, embeddings: Tensor, n_domains: int
+    ) -> tuple[DomainDiscriminator, torch.optim.Optimizer]:
+        if self.discriminator is None:
+            self.discriminator = DomainDiscriminator(
+                embeddings.shape[1], n_domains, self.hidden
+            ).to(embeddings.device)
+        if self._optimizer is None:
+            self.discriminator = self.discriminator.grown(n_domains)
+            parameters = self.discriminator.parameters()
+            self._optimizer = torch.optim.Adam(parameters, lr=self.lr)
+        return self.discriminator, self._optimizer
+
+
+__all__ = ["DiscriminatorPlugin"]

@@ -1,0 +1,89 @@
+"""What the plugins that work on embeddings share."""
+
+from typing import Any
+
+from avalanche.training.plugins import SupervisedPlugin
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+
+class EmbeddingTap:
+    """Keeps what an encoder gives during a forward pass of the model around it.
+
+    Inside the ``with`` block a forward hook listens; afterwards nothing is left on the
+    model, so that it can be copied, saved and used as a teacher as before.
+
+    :param model: the model h.
+    :param encoder: name of the sub-module that is its encoder e, e.g. ``"encoder"`` or
+        ``"features.conv"``.
+    """
+
+    def __init__(self, model: nn.Module, encoder: str) -> None:
+        try:
+            self._encoder = model.get_submodule(encoder)
+        except AttributeError:
+            names = ", ".join(name for name, _ in model.named_children())
+            raise ValueError(
+                f"The model {type(model).__name__} has no sub-module {encoder!r}. Say "
+                f"which one is its encoder by `encoder=...`; it has: {names}."
+            ) from None
+        self._handle: RemovableHandle | None = None
+        self._output: Tensor | None = None
+
+    def __enter__(self) -> "EmbeddingTap":
+        self._handle = self._encoder.register_forward_hook(self._keep)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+
+    def _keep(self, module: nn.Module, inputs: Any, output: Tensor) -> None:
+        self._output = output
+
+    @property
+    def embeddings(self) -> Tensor:
+        """e(x) of the last forward pass, one flat row per sample."""
+        if self._output is None:
+            raise RuntimeError("The model's forward pass did not call its encoder.")
+        return self._output.flatten(start_dim=1)
+
+
+class EncoderPlugin(SupervisedPlugin):
+    """A plugin that sees the embeddings of the training mini-batch.
+
+    They are taken from the strategy's own forward pass: no plugin runs the encoder
+    again.
+
+    :param encoder: name of the model's sub-module that is its encoder.
+    """
+
+    def __init__(self, encoder: str = "encoder") -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.terms: dict[str, Tensor] = {}
+        """What the last iteration added to the loss or measured, for logging."""
+        self._tap: EmbeddingTap | None = None
+
+    @property
+    def embeddings(self) -> Tensor:
+        """e(x) of the current training mini-batch, one flat row per sample."""
+        if self._tap is None:
+            raise RuntimeError("There are embeddings only within a training iteration.")
+        return self._tap.embeddings
+
+    def before_forward(self, strategy: Any, **kwargs: Any) -> None:
+        """Listen to the encoder."""
+        self._tap = EmbeddingTap(strategy.model, self.encoder).__enter__()
+
+    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
+        """Stop listening."""
+        if self._tap is not None:
+            self._tap.__exit__()
+
+    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+        """Let go of the embeddings and their graph."""
+        self._tap = None
+
+
+__all__ = ["EmbeddingTap", "EncoderPlugin"]
