@@ -1,0 +1,230 @@
+"""The accuracy matrix and the paper's metrics as an Avalanche metric."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from avalanche.benchmarks import CLExperience
+from avalanche.evaluation import PluginMetric
+from avalanche.evaluation.metric_results import (
+    AlternativeValues,
+    MetricResult,
+    MetricValue,
+)
+from avalanche.evaluation.metric_utils import get_metric_name, stream_type
+from avalanche.training.supervised import JointTraining
+from avalanche.training.templates import SupervisedTemplate
+from PIL.Image import Image
+from torch import Tensor
+
+from udil_avalanche.evaluation.formulas import (
+    average_accuracy,
+    forgetting,
+    forward_transfer,
+)
+from udil_avalanche.plots import figure_to_image, plot_accuracy_matrix
+
+
+class DomainMetrics(PluginMetric):
+    """Builds the accuracy matrix of a run and emits the paper's metrics from it.
+
+    Every ``strategy.eval(benchmark.test_stream)`` fills one row. The row is the
+    number of *distinct* domains (``experience.current_experience``) whose training
+    is finished: training once more on a domain starts that row anew, and several
+    ``eval`` calls on parts of the stream fill the same row together. An evaluation
+    before any training is the row of the randomly initialised model, ``initial``.
+    Evaluations in the middle of training an experience (``eval_every``) and on
+    other streams belong to no row and are left out.
+
+    Emitted after an evaluation, in percent, at the number of training iterations:
+
+    - ``Domain/avg_acc``: average accuracy over the domains trained so far,
+    - ``Domain/forgetting``: average forgetting, from the second domain on,
+    - ``Domain/forward_transfer``: from the second domain on, if the model was
+      evaluated before any training and on each domain before that was learned,
+    - ``Domain/accuracy_matrix``: a picture for loggers that show pictures, the
+      latest row for those that print.
+
+    Domains are numbered in the order in which they were first trained on, which is
+    their order in the stream unless the caller trained in another.
+
+    :param stream: name of the stream whose experiences are the test domains.
+    """
+
+    def __init__(self, stream: str = "test") -> None:
+        super().__init__()
+        self.stream = stream
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the whole run."""
+        self.trained_domains: list[int] = []
+        self._rows: dict[int, dict[int, float]] = {}
+        self._in_training = False
+        self._recorded = False
+        self._hits: Tensor | int = 0
+        self._samples = 0
+
+    @property
+    def domains(self) -> list[int]:
+        """The experience behind each row and column of :attr:`matrix`.
+
+        Those trained so far in the order of training, then any others that were
+        evaluated.
+        """
+        evaluated = {domain for row in self._rows.values() for domain in row}
+        return self.trained_domains + sorted(evaluated - set(self.trained_domains))
+
+    @property
+    def matrix(self) -> npt.NDArray[np.float64]:
+        """The accuracy matrix in percent, NaN where nothing was evaluated."""
+        size = len(self.domains)
+        rows = [self._row(t) for t in range(1, size + 1)]
+        return np.array(rows).reshape(size, size)
+
+    @property
+    def initial(self) -> npt.NDArray[np.float64]:
+        """Percent on each domain before any training, NaN where not evaluated."""
+        return np.array(self._row(0))
+
+    def result(self) -> dict[str, float | None]:
+        """The metrics at the present domain, None where an accuracy is missing."""
+        t = len(self.trained_domains)
+        if t == 0:
+            return {"avg_acc": None, "forgetting": None, "forward_transfer": None}
+        R = self.matrix
+        values = {
+            "avg_acc": average_accuracy(R, t),
+            "forgetting": forgetting(R, t),
+            "forward_transfer": forward_transfer(R, self.initial, t),
+        }
+        return {name: None if np.isnan(v) else v for name, v in values.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a resumed run needs, in plain lists and numbers."""
+        return {
+            "trained_domains": list(self.trained_domains),
+            "accuracies": [
+                [row, domain, accuracy]
+                for row, accuracies in self._rows.items()
+                for domain, accuracy in accuracies.items()
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary of the earlier run.
+        """
+        self.reset()
+        self.trained_domains = list(state["trained_domains"])
+        for row, domain, accuracy in state["accuracies"]:
+            self._rows.setdefault(row, {})[domain] = accuracy
+
+    def before_training_exp(self, strategy: SupervisedTemplate) -> None:
+        self._in_training = True
+
+    def after_training_exp(self, strategy: SupervisedTemplate) -> None:
+        self._in_training = False
+        for experience in _experiences_in_training(strategy):
+            if experience.current_experience not in self.trained_domains:
+                self.trained_domains.append(experience.current_experience)
+        self._rows[len(self.trained_domains)] = {}
+
+    def before_eval(self, strategy: SupervisedTemplate) -> None:
+        self._recorded = False
+
+    def before_eval_exp(self, strategy: SupervisedTemplate) -> None:
+        self._hits = 0
+        self._samples = 0
+
+    def after_eval_iteration(self, strategy: SupervisedTemplate) -> None:
+        if self._belongs_to_a_row(strategy):
+            hits = strategy.mb_output.argmax(dim=1) == strategy.mb_y
+            # A sum on the model's device, which is read back once per experience.
+            self._hits = self._hits + hits.sum()
+            self._samples += len(hits)
+
+    def after_eval_exp(self, strategy: SupervisedTemplate) -> None:
+        if self._belongs_to_a_row(strategy) and self._samples > 0:
+            row = self._rows.setdefault(len(self.trained_domains), {})
+            accuracy = 100.0 * int(self._hits) / self._samples
+            row[strategy.experience.current_experience] = accuracy
+            self._recorded = True
+
+    def after_eval(self, strategy: SupervisedTemplate) -> MetricResult:
+        t = len(self.trained_domains)
+        if not self._recorded or t == 0:
+            return None
+        values: dict[str, Any] = {
+            name: value for name, value in self.result().items() if value is not None
+        }
+        values["accuracy_matrix"] = _AccuracyMatrixValue(self.matrix, t)
+        return [
+            MetricValue(
+                self,
+                get_metric_name(f"{self}/{name}", strategy, add_task=False),
+                value,
+                strategy.clock.train_iterations,
+            )
+            for name, value in values.items()
+        ]
+
+    def _belongs_to_a_row(self, strategy: SupervisedTemplate) -> bool:
+        return not self._in_training and stream_type(strategy.experience) == self.stream
+
+    def _row(self, t: int) -> list[float]:
+        row = self._rows.get(t, {})
+        return [row.get(domain, np.nan) for domain in self.domains]
+
+    def __str__(self) -> str:
+        return "Domain"
+
+
+class _AccuracyMatrixValue(AlternativeValues):
+    """A matrix that is drawn only for a logger that takes pictures.
+
+    Loggers that print call ``str`` on it, and the evaluation plugin, which keeps
+    every value of a run, keeps numbers rather than pictures.
+    """
+
+    def __init__(self, matrix: npt.NDArray[np.float64], t: int) -> None:
+        super().__init__()
+        self.matrix = matrix
+        self.t = t
+
+    def best_supported_value(self, *supported_types: type) -> Image | None:
+        if not any(issubclass(Image, supported) for supported in supported_types):
+            return None
+        return figure_to_image(plot_accuracy_matrix(self.matrix))
+
+    def __str__(self) -> str:
+        accuracies = " ".join(f"{value:.1f}" for value in self.matrix[self.t - 1])
+        return f"after domain {self.t}: {accuracies}"
+
+
+def domain_metrics(stream: str = "test") -> list[PluginMetric]:
+    """The metrics that build the accuracy matrix and emit the paper's metrics.
+
+    To read the matrix afterwards, keep the metric::
+
+        [domains] = domain_metrics()
+        evaluator = EvaluationPlugin(domains, loggers=[...])
+        ...
+        domains.matrix
+
+    :param stream: see :class:`DomainMetrics`.
+    :return: a list of plugin metrics.
+    """
+    return [DomainMetrics(stream)]
+
+
+def _experiences_in_training(strategy: SupervisedTemplate) -> Sequence[CLExperience]:
+    # Joint training learns all domains at once but reports the first of them alone.
+    if isinstance(strategy, JointTraining):
+        return strategy._experiences
+    return [strategy.experience]
+
+
+__all__ = ["DomainMetrics", "domain_metrics"]
