@@ -1,0 +1,196 @@
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from udil_avalanche.experiment import run
+from udil_avalanche.resolve import SettingsError, resolve
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings
+
+DOMAINS = 3
+EPOCHS = 6
+STEPS_PER_DOMAIN = EPOCHS * 7
+Start = Callable[..., tuple[dict[str, Any], Path]]
+
+
+def tiny(strategy: str, output: Path, **options: Any) -> RunSettings:
+    """A run of seconds that nevertheless learns something, by the plain defaults."""
+    data = {"domains": DOMAINS, "train_per_domain": 400, "test_per_domain": 200}
+    model = {"dimensions": 10, "hidden": 64, "optimizer": "adam", "lr": 3e-3}
+    steps = {"epochs": EPOCHS, "batch_size": 64, "threads": 1}
+    options = {**data, **model, **steps, "output": str(output), **options}
+    no_configs = output
+    return resolve(strategy, "hd_balls", options=options, configs=no_configs)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def threads() -> Iterator[None]:
+    """Lets other tests have their threads back."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Runs tiny settings, each in a folder of its own."""
+
+    def start(strategy: str, **options: Any) -> tuple[dict[str, Any], Path]:
+        settings = tiny(strategy, tmp_path_factory.mktemp("runs"), **options)
+        return run(settings), RunFolder.of(settings).path
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def udil(start: Start) -> tuple[dict[str, Any], Path]:
+    return start("UDIL")
+
+
+def test_the_run_folder_is_complete(udil: tuple[dict[str, Any], Path]) -> None:
+    _, folder = udil
+    assert {file.name for file in folder.iterdir()} == {
+        "settings.yaml",
+        "versions.json",
+        "metrics.jsonl",
+        "tensorboard",
+        "result.json",
+        "accuracy_matrix.png",
+        "accuracy_per_domain.png",
+        "coefficients.png",
+        "model.safetensors",
+        "done",
+    }
+
+
+def test_the_result_has_all_that_reports_need(
+    udil: tuple[dict[str, Any], Path],
+) -> None:
+    result, folder = udil
+    assert json.loads((folder / "result.json").read_text()) == result
+    assert result["benchmark"] == result["data"] == "hd_balls"
+    assert result["strategy"] == "UDIL"
+    assert result["memory"] == 400
+    assert result["seed"] == 0
+    assert result["seconds"] > 0
+    assert result["steps"] == DOMAINS * STEPS_PER_DOMAIN
+    assert result["settings"]["hidden"] == 64
+    assert result["versions"]["avalanche-lib"].startswith("0.6")
+
+
+def test_the_figures_are_those_of_the_matrix(
+    udil: tuple[dict[str, Any], Path],
+) -> None:
+    result, _ = udil
+    R, r = result["accuracy_matrix"], result["random_accuracy"]
+    assert [len(row) for row in R] == [DOMAINS] * DOMAINS
+    assert len(r) == DOMAINS
+    assert all(0 <= accuracy <= 100 for row in [*R, r] for accuracy in row)
+    assert R[0][0] > 60, "a domain just learned is known better than by chance"
+
+    assert result["avg_acc"] == pytest.approx(sum(R[2]) / 3)
+    drops = [max(R[0][j], R[1][j]) - R[2][j] for j in (0, 1)]
+    assert result["forgetting"] == pytest.approx(sum(drops) / 2)
+    gains = [R[0][1] - r[1], R[1][2] - r[2]]
+    assert result["forward_transfer"] == pytest.approx(sum(gains) / 2)
+
+
+def test_every_domain_has_its_line(udil: tuple[dict[str, Any], Path]) -> None:
+    result, folder = udil
+    lines = [
+        json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert [line["domain"] for line in lines] == [1, 2, 3]
+    assert [line["accuracies"] for line in lines] == result["accuracy_matrix"]
+    assert [line["steps"] for line in lines] == [42, 84, 126]
+    assert lines[-1]["avg_acc"] == result["avg_acc"]
+    assert [line["forgetting"] for line in lines] == [
+        None,
+        pytest.approx(lines[0]["accuracies"][0] - lines[1]["accuracies"][0]),
+        result["forgetting"],
+    ]
+    assert "alpha" not in lines[0]
+    for line in lines[1:]:
+        omegas = list(zip(line["alpha"], line["beta"], line["gamma"], strict=True))
+        assert len(omegas) == line["domain"] - 1
+        assert [sum(omega) for omega in omegas] == pytest.approx([1] * len(omegas))
+
+
+def test_tensorboard_shows_metrics_terms_and_pictures(
+    udil: tuple[dict[str, Any], Path],
+) -> None:
+    result, folder = udil
+    events = EventAccumulator(str(folder / "tensorboard"))
+    events.Reload()
+    scalars = events.Tags()["scalars"]
+    for name in ("Domain/avg_acc", "Domain/forgetting", "Terms/V_d", "Terms/beta"):
+        assert any(tag.startswith(name) for tag in scalars), (name, scalars)
+    [tag] = [tag for tag in scalars if tag.startswith("Domain/avg_acc")]
+    assert events.Scalars(tag)[-1].value == pytest.approx(result["avg_acc"])
+    assert events.Tags()["images"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_same_seed_gives_the_same_run_bit_for_bit(
+    threads: int, start: Start
+) -> None:
+    options = {"domains": 2, "hidden": 256, "train_per_domain": 150, "epochs": 1}
+    (first, first_folder), (again, again_folder) = (
+        start("UDIL", threads=threads, **options) for _ in range(2)
+    )
+    assert again["accuracy_matrix"] == first["accuracy_matrix"]
+    assert again["random_accuracy"] == first["random_accuracy"]
+    weights = (again_folder / "model.safetensors").read_bytes()
+    assert weights == (first_folder / "model.safetensors").read_bytes()
+
+
+def test_another_seed_gives_another_run(
+    udil: tuple[dict[str, Any], Path], start: Start
+) -> None:
+    other, _ = start("UDIL", seed=1)
+    assert other["accuracy_matrix"] != udil[0]["accuracy_matrix"]
+    assert other["random_accuracy"] != udil[0]["random_accuracy"]
+
+
+@pytest.mark.parametrize("strategy", ["ER", "Fine-tune"])
+def test_the_baselines_run_too(strategy: str, start: Start) -> None:
+    result, folder = start(strategy)
+    assert result["strategy"] == strategy
+    assert result["accuracy_matrix"][0][0] > 60
+    assert not (folder / "coefficients.png").exists()
+    assert "alpha" not in (folder / "metrics.jsonl").read_text()
+
+
+def test_a_single_domain_has_nothing_to_forget(start: Start) -> None:
+    result, folder = start("UDIL", domains=1, epochs=1)
+    assert result["avg_acc"] == result["accuracy_matrix"][0][0]
+    assert result["forgetting"] is None
+    assert result["forward_transfer"] is None
+    assert not (folder / "coefficients.png").exists()
+
+
+def test_validation_tests_on_samples_held_out_of_training(start: Start) -> None:
+    result, _ = start("ER", validation=0.25, train_per_domain=40, batch_size=30)
+    assert result["steps"] == DOMAINS * EPOCHS, "30 of 40 samples are one batch"
+    hits = [accuracy / 10 for row in result["accuracy_matrix"] for accuracy in row]
+    assert hits == pytest.approx([round(count) for count in hits])
+
+
+def test_a_run_that_is_done_is_not_repeated(tmp_path: Path) -> None:
+    settings = tiny("Fine-tune", tmp_path)
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 12.5})
+    assert run(settings) == {"avg_acc": 12.5}
+
+
+def test_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
+    settings = tiny("ER", tmp_path, device="abacus")
+    with pytest.raises(SettingsError, match="device=abacus"):
+        run(settings)
+    assert not RunFolder.of(settings).is_begun

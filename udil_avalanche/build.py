@@ -1,0 +1,192 @@
+"""From settings to what they describe: benchmarks, models and strategies.
+
+To add a strategy or a benchmark, write a function that makes it from its settings and
+put it into ``STRATEGIES`` or ``BENCHMARKS``, beside its dataclass in
+:mod:`udil_avalanche.settings`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from avalanche.core import BasePlugin
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.supervised import Naive
+from avalanche.training.templates import SupervisedTemplate
+from torch import nn
+
+from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
+from udil_avalanche.models import hd_balls_mlp, mnist_mlp
+from udil_avalanche.plugins import BalancedReplayPlugin, TensorLoaderPlugin
+from udil_avalanche.settings import (
+    ERSettings,
+    FineTuneSettings,
+    HDBallsSettings,
+    PermutedMnistSettings,
+    RotatedMnistSettings,
+    RunSettings,
+    UDILSettings,
+)
+from udil_avalanche.strategies import UDIL
+from udil_avalanche.tensor_data import DomainScenario
+
+
+def build_benchmark(settings: RunSettings) -> DomainScenario:
+    """The benchmark of a run.
+
+    :param settings: the settings of the run.
+    """
+    return BENCHMARKS[settings.benchmark](settings)
+
+
+def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
+    """The model that the paper uses on this benchmark, with new weights.
+
+    :param settings: the settings of the run.
+    :param benchmark: what it is to learn.
+    """
+    return MODELS[settings.benchmark](
+        input_size=math.prod(benchmark.input_shape),
+        n_classes=benchmark.n_classes,
+        hidden=settings.hidden,
+    )
+
+
+def build_strategy(
+    settings: RunSettings,
+    model: nn.Module,
+    *,
+    evaluator: EvaluationPlugin,
+    plugins: Sequence[BasePlugin] = (),
+) -> SupervisedTemplate:
+    """The strategy of a run.
+
+    :param settings: the settings of the run.
+    :param model: what it trains.
+    :param evaluator: what it reports to.
+    :param plugins: further plugins.
+    """
+    return STRATEGIES[settings.strategy](
+        settings,
+        plugins,
+        model=model,
+        optimizer=_optimizer(settings, model),
+        train_mb_size=settings.batch_size,
+        train_epochs=settings.epochs,
+        eval_mb_size=settings.eval_batch_size,
+        device=torch.device(settings.device),
+        evaluator=evaluator,
+    )
+
+
+def _optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer:
+    common: dict[str, Any] = {
+        "lr": settings.lr,
+        "weight_decay": settings.weight_decay,
+    }
+    if settings.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), **common)
+    return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **common)
+
+
+def _udil(
+    settings: UDILSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    return UDIL(
+        mem_size=settings.memory,
+        batch_size_mem=settings.memory_batch,
+        class_balanced_memory=settings.class_balanced_memory,
+        c=settings.C,
+        lambda_d=settings.lambda_d,
+        lambda_p=settings.lambda_p,
+        lambda_s=settings.lambda_s,
+        temperature=settings.temperature,
+        cross_domain_threshold=settings.cross_domain_threshold,
+        lr_discriminator=settings.lr_discriminator,
+        lr_coefficients=settings.lr_coefficients,
+        hidden_discriminator=settings.hidden_discriminator,
+        average_domains=settings.average_domains,
+        reset_optimizer=settings.reset_optimizer,
+        plugins=plugins,
+        **common,
+    )
+
+
+def _er(
+    settings: ERSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    replay = BalancedReplayPlugin(settings.memory, settings.memory_batch)
+    return Naive(plugins=[TensorLoaderPlugin(), replay, *plugins], **common)
+
+
+def _fine_tune(
+    settings: FineTuneSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    return Naive(plugins=[TensorLoaderPlugin(), *plugins], **common)
+
+
+def _hd_balls(settings: HDBallsSettings) -> DomainScenario:
+    if settings.train_per_domain is None:
+        sizes = {}
+    else:
+        sizes = {"train_per_domain": settings.train_per_domain}
+    return hd_balls(
+        domains=settings.domains,
+        **sizes,
+        test_per_domain=settings.test_per_domain,
+        dimensions=settings.dimensions,
+        sigma=settings.sigma,
+        validation=settings.validation,
+        seed=settings.seed,
+    )
+
+
+def _permuted_mnist(settings: PermutedMnistSettings) -> DomainScenario:
+    return permuted_mnist(
+        settings.data,
+        domains=settings.domains,
+        train_per_domain=settings.train_per_domain,
+        validation=settings.validation,
+        seed=settings.seed,
+    )
+
+
+def _rotated_mnist(settings: RotatedMnistSettings) -> DomainScenario:
+    return rotated_mnist(
+        settings.data,
+        domains=settings.domains,
+        train_per_domain=settings.train_per_domain,
+        per_image_angles=settings.per_image_angles,
+        validation=settings.validation,
+        seed=settings.seed,
+    )
+
+
+STRATEGIES: dict[str, Callable[..., SupervisedTemplate]] = {
+    "UDIL": _udil,
+    "ER": _er,
+    "Fine-tune": _fine_tune,
+}
+
+BENCHMARKS: dict[str, Callable[..., DomainScenario]] = {
+    "hd_balls": _hd_balls,
+    "permuted_mnist": _permuted_mnist,
+    "rotated_mnist": _rotated_mnist,
+}
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "hd_balls": hd_balls_mlp,
+    "permuted_mnist": mnist_mlp,
+    "rotated_mnist": mnist_mlp,
+}
+
+
+__all__ = [
+    "BENCHMARKS",
+    "MODELS",
+    "STRATEGIES",
+    "build_benchmark",
+    "build_model",
+    "build_strategy",
+]

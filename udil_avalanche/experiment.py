@@ -1,0 +1,163 @@
+"""One run: settings in, a run folder out."""
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
+from avalanche.logging import TensorboardLogger
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.templates import SupervisedTemplate
+from safetensors.torch import save
+from torch import Tensor
+
+from udil_avalanche.benchmarks.mnist_files import MnistUnavailable
+from udil_avalanche.build import build_benchmark, build_model, build_strategy
+from udil_avalanche.evaluation.domain_metrics import DomainMetrics
+from udil_avalanche.evaluation.term_metrics import TermMetrics
+from udil_avalanche.plots import (
+    plot_accuracy_matrix,
+    plot_accuracy_per_domain,
+    plot_coefficients,
+    save_figure,
+)
+from udil_avalanche.plugins import AdaptiveCoefficientsPlugin
+from udil_avalanche.progress import ProgressPlugin
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder, versions, whole_file
+from udil_avalanche.settings import RunSettings, as_dict
+
+STEPS_BETWEEN_LOGGED_TERMS = 20
+
+
+def run(settings: RunSettings) -> dict[str, Any]:
+    """Learn the domains of a benchmark one after another and keep all that is measured.
+
+    A run that is done is not repeated; one that was broken off starts anew.
+
+    :param settings: what to run, see :func:`udil_avalanche.resolve.resolve`.
+    :return: the result, as in ``result.json``.
+    """
+    folder = RunFolder.of(settings)
+    if folder.is_done:
+        return folder.result()
+    _set_up_torch(settings)
+    try:
+        benchmark = build_benchmark(settings)
+    except (ValueError, MnistUnavailable) as error:
+        raise SettingsError(str(error)) from error
+    folder.begin(settings)
+
+    _seed(settings.seed)
+    metrics = DomainMetrics()
+    logger = TensorboardLogger(folder.tensorboard)
+    evaluator = EvaluationPlugin(
+        metrics,
+        TermMetrics(every=STEPS_BETWEEN_LOGGED_TERMS),
+        accuracy_metrics(experience=True),
+        loss_metrics(epoch=True),
+        loggers=[logger],
+        collect_all=False,
+    )
+    progress = ProgressPlugin(settings.domains)
+    strategy = build_strategy(
+        settings,
+        build_model(settings, benchmark),
+        evaluator=evaluator,
+        plugins=[progress],
+    )
+
+    begin = time.perf_counter()
+    with progress:
+        strategy.eval(benchmark.test_stream)
+        for experience in benchmark.train_stream:
+            domain_begin = time.perf_counter()
+            strategy.train(experience)
+            strategy.eval(benchmark.test_stream)
+            seconds = time.perf_counter() - domain_begin
+            line = _domain_line(strategy, metrics, seconds)
+            folder.add_metrics(line)
+            progress.end_domain(line["avg_acc"])
+    seconds = time.perf_counter() - begin
+    logger.writer.close()
+
+    result = {
+        "benchmark": settings.benchmark,
+        "strategy": settings.strategy,
+        "memory": settings.memory,
+        "seed": settings.seed,
+        "data": benchmark.data,
+        **metrics.result(),
+        "seconds": seconds,
+        "steps": strategy.clock.train_iterations,
+        "accuracy_matrix": metrics.matrix.tolist(),
+        "random_accuracy": metrics.initial.tolist(),
+        "settings": as_dict(settings),
+        "versions": versions(),
+    }
+    _draw(folder.path, metrics, _trajectory(strategy))
+    with whole_file(folder.path / "model.safetensors") as unfinished:
+        unfinished.write_bytes(save(strategy.model.state_dict()))
+    folder.finish(result)
+    return folder.result()
+
+
+def _set_up_torch(settings: RunSettings) -> None:
+    try:
+        torch.empty(0, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingsError(f"device={settings.device}: {reason}") from error
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    # Some gradients are otherwise summed in the order in which the threads finish.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def _domain_line(
+    strategy: SupervisedTemplate, metrics: DomainMetrics, seconds: float
+) -> dict[str, Any]:
+    t = len(metrics.trained_domains)
+    line = {
+        "domain": t,
+        "accuracies": metrics.matrix[t - 1].tolist(),
+        **metrics.result(),
+        "seconds": seconds,
+        "steps": strategy.clock.train_iterations,
+    }
+    trajectory = _trajectory(strategy)
+    if trajectory:
+        alpha, beta, gamma = trajectory[-1].T.tolist()
+        line |= {"alpha": alpha, "beta": beta, "gamma": gamma}
+    return line
+
+
+def _trajectory(strategy: SupervisedTemplate) -> list[Tensor]:
+    """The coefficients at the end of each domain from the second on, if any."""
+    for plugin in strategy.plugins:
+        if isinstance(plugin, AdaptiveCoefficientsPlugin):
+            return plugin.trajectory
+    return []
+
+
+def _draw(folder: Path, metrics: DomainMetrics, trajectory: list[Tensor]) -> None:
+    accuracies = metrics.matrix
+    save_figure(plot_accuracy_matrix(accuracies), folder / "accuracy_matrix.png")
+    save_figure(
+        plot_accuracy_per_domain(accuracies), folder / "accuracy_per_domain.png"
+    )
+    if trajectory:
+        coefficients = [entry.numpy() for entry in trajectory]
+        save_figure(plot_coefficients(coefficients), folder / "coefficients.png")
+
+
+__all__ = ["run"]

@@ -1,0 +1,209 @@
+"""How the settings of a run come about: from defaults, files and the command line.
+
+Loads neither torch nor Avalanche, so that a mistake is answered at once.
+"""
+
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from udil_avalanche.settings import (
+    BENCHMARKS,
+    STRATEGIES,
+    RunSettings,
+    meanings,
+    settings_class,
+)
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+"""The settings that are known to work; they lie beside the package in a checkout."""
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be run; the message says what to write instead."""
+
+
+def resolve(
+    strategy: str | None = None,
+    benchmark: str | None = None,
+    *,
+    config_file: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    overrides: Iterable[str] = (),
+    configs: Path = CONFIGS,
+) -> RunSettings:
+    """Put the settings of a run together and check them.
+
+    The later wins: the defaults, ``<configs>/<benchmark>/<strategy>.yaml``, the config
+    file, the options, the overrides.
+
+    :param strategy: how to learn; may be left to the config file.
+    :param benchmark: what to learn; may be left to the config file.
+    :param config_file: YAML file with settings, such as the ``settings.yaml`` of a run.
+    :param options: settings by name.
+    :param overrides: settings as ``"key=value"``.
+    :param configs: folder with the settings that are known to work.
+    :raises SettingsError: if a name or a value is wrong.
+    """
+    stages = [] if config_file is None else [_load(Path(config_file))]
+    stages += [dict(options or {}), dict(_split(override) for override in overrides)]
+
+    names = {}
+    for kind, chosen, known in (
+        ("strategy", strategy, STRATEGIES),
+        ("benchmark", benchmark, BENCHMARKS),
+    ):
+        written = [stage.pop(kind) for stage in stages if kind in stage]
+        if chosen is None and not written:
+            raise SettingsError(f"choose a {kind}: --{kind} {' | '.join(known)}")
+        names[kind] = nearest(str(chosen or written[-1]), known, kind)
+
+    if configs.is_dir():
+        tried = configs / names["benchmark"] / f"{names['strategy'].lower()}.yaml"
+        if tried.exists():
+            stages.insert(0, _load(tried))
+    elif config_file is None:
+        raise SettingsError(
+            f"the folder {configs} is missing: install from a checkout with "
+            "'pip install -e .', or give the settings by --config FILE"
+        )
+    return _merge(settings_class(**names), stages)
+
+
+def nearest(name: str, known: Iterable[str], kind: str) -> str:
+    """The known name that is meant; letter case, hyphens and underscores do not matter.
+
+    :param name: what was written.
+    :param known: the right names.
+    :param kind: what they are names of, for the message.
+    :raises SettingsError: if there is none; it suggests the most similar one.
+    """
+    by_plain_name = {_plain(right): right for right in known}
+    if _plain(name) in by_plain_name:
+        return by_plain_name[_plain(name)]
+    similar = difflib.get_close_matches(_plain(name), by_plain_name, n=1, cutoff=0.5)
+    hint = (
+        f"did you mean {by_plain_name[similar[0]]}?"
+        if similar
+        else "--help and --list show what there is"
+    )
+    raise SettingsError(f"there is no {kind} '{name}': {hint}")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _split(override: str) -> tuple[str, str]:
+    key, equals, value = override.partition("=")
+    if not equals:
+        raise SettingsError(f"'{override}' is not a setting: write key=value")
+    return key.strip(), value.strip()
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        loaded = OmegaConf.to_container(OmegaConf.load(path))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(f"cannot read the config file {path}: {reason}") from None
+    if not isinstance(loaded, dict):
+        raise SettingsError(f"the config file {path} must hold lines of key: value")
+    return {str(key): value for key, value in loaded.items()}
+
+
+def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettings:
+    known = {each.name: each for each in fields(schema)}
+    merged = OmegaConf.structured(schema)
+    for stage in stages:
+        for written, value in stage.items():
+            key = _setting(written, known, schema.__name__)
+            choices = _choices(known[key].type)
+            if value in ("null", "none", "None", "") and types.NoneType in choices:
+                value = None
+            try:
+                OmegaConf.update(merged, key, value)
+            except OmegaConfBaseException:
+                expected = " or ".join(_in_words(choice) for choice in choices)
+                raise SettingsError(
+                    f"{key}={value}: expected {expected} ({meanings(schema)[key]})"
+                ) from None
+    try:
+        settings = cast(RunSettings, OmegaConf.to_object(merged))
+    except OmegaConfBaseException as error:
+        raise SettingsError(str(error).splitlines()[0]) from None
+    _check(settings)
+    return settings
+
+
+def _setting(written: str, known: Mapping[str, Any], run: str) -> str:
+    owners = [
+        name
+        for name, owner in (STRATEGIES | BENCHMARKS).items()
+        if written in (each.name for each in fields(owner))
+    ]
+    if owners and written not in known:
+        raise SettingsError(
+            f"{run} has no setting '{written}': it is one of {', '.join(owners)}"
+        )
+    return nearest(written, known, "setting")
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    """The types or values that a field's annotation allows."""
+    return typing.get_args(annotation) or (annotation,)
+
+
+def _in_words(choice: Any) -> str:
+    words = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text",
+        types.NoneType: "null",
+    }
+    return words.get(choice, str(choice))
+
+
+def _check(settings: RunSettings) -> None:
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if isinstance(value, (int, float)) and not _within(value, each.metadata):
+            limits = [
+                f"{limit.replace('_', ' ')} {bound}"
+                for limit, bound in each.metadata.items()
+                if math.isfinite(bound)
+            ]
+            raise SettingsError(
+                f"{each.name}={value}: must be {' and '.join(limits)} "
+                f"({meanings(type(settings))[each.name]})"
+            )
+    if settings.optimizer != "sgd" and settings.momentum:
+        raise SettingsError(
+            f"momentum={settings.momentum}: {settings.optimizer} has no such setting"
+        )
+    if 0 < settings.memory < settings.domains:
+        raise SettingsError(
+            f"memory={settings.memory}: too small for one sample of each of "
+            f"{settings.domains} domains"
+        )
+
+
+def _within(value: float, limits: Mapping[str, float]) -> bool:
+    return not limits or (
+        math.isfinite(value)
+        and limits["at_least"] <= value <= limits["at_most"]
+        and limits["above"] < value < limits["below"]
+    )
+
+
+__all__ = ["CONFIGS", "SettingsError", "nearest", "resolve"]
