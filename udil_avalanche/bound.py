@@ -168,7 +168,7 @@ class Coefficients:
             self._omega = Omega(*values[:, None].expand(3, n_past))
             return
         self.logits = torch.zeros(n_past, 3, device=device, requires_grad=True)
-        self._optimizer = torch.optim.Adam([self.logits], lr=self.lr)
+        self._optimizer = torch.optim.Adam([self.logits], lr=self.lr, fused=True)
         self._refresh()
 
     def step(self, estimates: BoundEstimates, c: float) -> Tensor:

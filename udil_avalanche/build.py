@@ -84,6 +84,7 @@ def _optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer
     common: dict[str, Any] = {
         "lr": settings.lr,
         "weight_decay": settings.weight_decay,
+        "fused": True,
     }
     if settings.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), **common)

@@ -65,6 +65,8 @@ def test_hd_balls_validation_is_held_out_of_the_training_points() -> None:
         [tensors(split.test_stream[1])[0], tensors(split.train_stream[1])[0]]
     )
     assert len(split.test_stream[1].dataset) == 20
+    tiny = hd_balls(domains=1, train_per_domain=100, validation=0.001)
+    assert len(tiny.test_stream[0].dataset) == 1
     assert torch.equal(together, tensors(whole.train_stream[1])[0])
 
 
@@ -145,7 +147,7 @@ def test_validation_images_are_in_no_training_domain(mnist_root: Path) -> None:
     mnist = load_mnist(mnist_root)
     n = len(mnist.train_images)
     held_out = len(scenario.test_stream[0].dataset)
-    assert held_out == round(0.1 * n)
+    assert held_out == math.ceil(0.1 * n)
     assert all(len(e.dataset) == n - held_out for e in scenario.train_stream)
     counts = torch.bincount(torch.tensor(list(scenario.test_stream[0].dataset.targets)))
     for experience in scenario.train_stream:

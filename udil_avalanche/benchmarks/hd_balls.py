@@ -1,5 +1,7 @@
 """HD-Balls, the paper's synthetic benchmark."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -38,7 +40,7 @@ def hd_balls(
     centres /= centres.norm(dim=1, keepdim=True)
 
     train, test = [], []
-    held_out = round(validation * train_per_domain)
+    held_out = math.ceil(validation * train_per_domain)
     for mu in centres:
         points = _ball(mu, train_per_domain, sigma, generator)
         if held_out:

@@ -33,7 +33,8 @@ def permuted_mnist(
     :param root: data folder, see :func:`~udil_avalanche.benchmarks.load_mnist`.
     :param domains: number of domains.
     :param train_per_domain: training images of each domain, drawn anew for each of
-        them; all if ``None``.
+        them; all if ``None``, and where only the 5,000 digits of the last resort are to
+        be had, at most all of those.
     :param validation: share of the training images that is held out, the same ones for
         all domains, and tested on instead of the test images.
     :param seed: of permutations and draws.
@@ -63,7 +64,8 @@ def rotated_mnist(
     :param root: data folder, see :func:`~udil_avalanche.benchmarks.load_mnist`.
     :param domains: number of domains.
     :param train_per_domain: training images of each domain, drawn anew for each of
-        them; all if ``None``.
+        them; all if ``None``, and where only the 5,000 digits of the last resort are to
+        be had, at most all of those.
     :param per_image_angles: draw an angle for each image rather than one for the
         domain.
     :param validation: share of the training images that is held out, the same ones for
@@ -132,7 +134,7 @@ def _scenario(
 ) -> DomainScenario:
     mnist = load_mnist(root)
     shuffled = torch.randperm(len(mnist.train_images), generator=generator)
-    held_out = round(validation * len(shuffled))
+    held_out = math.ceil(validation * len(shuffled))
     pool = shuffled[held_out:]
     if held_out:
         test_images = mnist.train_images[shuffled[:held_out]]
@@ -141,7 +143,7 @@ def _scenario(
         test_images, test_labels = mnist.test_images, mnist.test_labels
 
     size = len(pool) if train_per_domain is None else train_per_domain
-    if size > len(pool):
+    if size > len(pool) and mnist.source == "mnist":
         raise ValueError(
             f"train_per_domain={size} is more than the {len(pool)} training images "
             f"that there are."

@@ -117,7 +117,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         if self._optimizer is None:
             self.discriminator = self.discriminator.grown(n_domains)
             parameters = self.discriminator.parameters()
-            self._optimizer = torch.optim.Adam(parameters, lr=self.lr)
+            self._optimizer = torch.optim.Adam(parameters, lr=self.lr, fused=True)
         return self.discriminator, self._optimizer
 
 
