@@ -131,8 +131,8 @@ def test_a_small_divergence_raises_beta() -> None:
     assert beta[:2].min() > 0.9 and beta[2:].max() < 0.1
 
 
-def test_a_preset_is_held_still() -> None:
-    coefficients = Coefficients(preset=lambda t: (1 / t, 0.0, 1 - 1 / t))
+def test_fixed_coefficients_are_held_still() -> None:
+    coefficients = Coefficients(fixed=lambda t: (1 / t, 0.0, 1 - 1 / t))
     for n_past in (1, 4):
         coefficients.start_domain(n_past)
         before = coefficients.omega

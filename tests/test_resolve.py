@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from udil_avalanche.presets import PRESETS
 from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES, UDILSettings, as_dict
 
@@ -44,14 +45,19 @@ def test_the_later_wins(configs: Path, tmp_path: Path) -> None:
 
 
 def test_values_get_the_type_of_their_setting(configs: Path) -> None:
-    overrides = ["train_per_domain=500", "threads=null", "C=5", "average_domains=yes"]
+    overrides = [
+        "train_per_domain=500",
+        "threads=null",
+        "C=5",
+        "class_balanced_memory=yes",
+    ]
     settings = as_dict(
         resolve("UDIL", "hd_balls", overrides=overrides, configs=configs)
     )
     assert settings["train_per_domain"] == 500
     assert settings["threads"] is None
     assert settings["C"] == 5.0 and isinstance(settings["C"], float)
-    assert settings["average_domains"] is True
+    assert settings["class_balanced_memory"] is True
 
 
 @pytest.mark.parametrize("output", ["runs: [1]", "null-runs", "a=b", "12", "~/x y"])
@@ -109,8 +115,9 @@ def test_a_misspelt_name_is_answered_with_the_nearest(
         ("domains=0", "must be at least 1"),
         ("epochs=1.5", "expected a whole number"),
         ("train_per_domain=many", "expected a whole number or null"),
-        ("average_domains=maybe", "expected true or false"),
+        ("class_balanced_memory=maybe", "expected true or false"),
         ("optimizer=adan", "expected adam or sgd"),
+        ("coefficients=der", "expected learned or LwF or ER or DER++"),
         ("momentum=1", "must be at least 0 and below 1"),
         ("validation=1", "must be at least 0 and below 1"),
     ],
@@ -190,3 +197,14 @@ def test_every_config_belongs_to_a_pair_and_says_what_to_expect() -> None:
 def test_a_name_like_no_other_gets_no_guess() -> None:
     with pytest.raises(SettingsError, match="--list"):
         nearest("xyz", STRATEGIES, "strategy")
+
+
+def test_the_names_of_coefficients_in_any_case() -> None:
+    for written, right in (("der++", "DER++"), ("ICARL", "iCaRL"), ("clser", "CLS-ER")):
+        settings = resolve("UDIL", "hd_balls", overrides=[f"coefficients={written}"])
+        assert getattr(settings, "coefficients") == right  # noqa: B009
+
+
+def test_every_preset_can_be_chosen() -> None:
+    for name in PRESETS:
+        resolve("UDIL", "hd_balls", overrides=[f"coefficients={name}"])

@@ -28,10 +28,6 @@ class Omega(NamedTuple):
     """Weight of the empirical risk on the memory."""
 
 
-Preset = Callable[[int], tuple[float, float, float]]
-"""A method of the unification table: domain t (from 2) -> (alpha, beta, gamma)."""
-
-
 @dataclass
 class BoundEstimates:
     """What the bound is evaluated on; tensors hold one value per past domain."""
@@ -131,18 +127,22 @@ def unified_bound(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
 
 
 class Coefficients:
-    """Omega for the current domain: learned on V_0-1, or held at a preset.
+    """Omega for the current domain: learned on V_0-1, or held still.
 
     Learned coefficients are the softmax of three logits per past domain, which start at
     0 in every domain, so that Omega starts at 1/3 each.
 
     :param lr: learning rate of the logits' Adam.
-    :param preset: holds the coefficients still at this function of t.
+    :param fixed: holds (alpha, beta, gamma) still at this function of t, for t >= 2.
     """
 
-    def __init__(self, lr: float = 2e-3, preset: Preset | None = None) -> None:
+    def __init__(
+        self,
+        lr: float = 2e-3,
+        fixed: Callable[[int], tuple[float, float, float]] | None = None,
+    ) -> None:
         self.lr = lr
-        self.preset = preset
+        self.fixed = fixed
         self.logits = torch.zeros(0, 3)
         self._optimizer: torch.optim.Optimizer | None = None
         self._omega = Omega(*self.logits.unbind(dim=1))
@@ -150,7 +150,7 @@ class Coefficients:
     @property
     def learned(self) -> bool:
         """Whether the coefficients adapt to the data."""
-        return self.preset is None
+        return self.fixed is None
 
     @property
     def omega(self) -> Omega:
@@ -163,8 +163,8 @@ class Coefficients:
         :param n_past: number of past domains.
         :param device: where the coefficients live.
         """
-        if self.preset is not None:
-            values = torch.tensor(self.preset(n_past + 1), device=device)
+        if self.fixed is not None:
+            values = torch.tensor(self.fixed(n_past + 1), device=device)
             self._omega = Omega(*values[:, None].expand(3, n_past))
             return
         self.logits = torch.zeros(n_past, 3, device=device, requires_grad=True)
@@ -172,7 +172,7 @@ class Coefficients:
         self._refresh()
 
     def step(self, estimates: BoundEstimates, c: float) -> Tensor:
-        """One step of gradient descent on V_0-1; a preset stays where it is.
+        """One step of gradient descent on V_0-1; fixed coefficients stay.
 
         :param estimates: the errors and divergences of the current mini-batch.
         :param c: the paper's C.
@@ -197,7 +197,6 @@ __all__ = [
     "BoundEstimates",
     "Coefficients",
     "Omega",
-    "Preset",
     "coefficient_loss",
     "cross_domain_term",
     "divergence_term",

@@ -19,6 +19,7 @@ from torch import nn
 from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
 from udil_avalanche.models import hd_balls_mlp, mnist_mlp
 from udil_avalanche.plugins import BalancedReplayPlugin, TensorLoaderPlugin
+from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
     ERSettings,
     FineTuneSettings,
@@ -95,6 +96,7 @@ def _udil(
     settings: UDILSettings, plugins: Sequence[BasePlugin], **common: Any
 ) -> SupervisedTemplate:
     return UDIL(
+        preset=PRESETS.get(settings.coefficients),
         mem_size=settings.memory,
         batch_size_mem=settings.memory_batch,
         class_balanced_memory=settings.class_balanced_memory,
@@ -107,7 +109,7 @@ def _udil(
         lr_discriminator=settings.lr_discriminator,
         lr_coefficients=settings.lr_coefficients,
         hidden_discriminator=settings.hidden_discriminator,
-        average_domains=settings.average_domains,
+        domain_power=settings.domain_power,
         reset_optimizer=settings.reset_optimizer,
         plugins=plugins,
         **common,

@@ -130,6 +130,9 @@ def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettin
             choices = _choices(known[key].type)
             if value in ("null", "none", "None", "") and types.NoneType in choices:
                 value = None
+            if typing.get_origin(known[key].type) is typing.Literal:
+                by_plain_name = {_plain(choice): choice for choice in choices}
+                value = by_plain_name.get(_plain(str(value)), value)
             try:
                 OmegaConf.update(merged, key, value)
             except OmegaConfBaseException:

@@ -116,6 +116,11 @@ class ERSettings(RunSettings):
 class UDILSettings(RunSettings):
     """Unified Domain Incremental Learning: adaptive coefficients, aligned domains."""
 
+    coefficients: Literal[
+        "learned", "LwF", "ER", "DER++", "iCaRL", "CLS-ER", "ESM-ER", "BiC"
+    ] = "learned"
+    """alpha, beta and gamma: learned, or held where a method of the unification table
+    has them"""
     memory_batch: int = number(128, at_least=1)
     """samples from the memory in a step"""
     class_balanced_memory: bool = False
@@ -140,9 +145,9 @@ class UDILSettings(RunSettings):
     """learning rate of the Adam that learns alpha, beta and gamma"""
     hidden_discriminator: int = number(800, at_least=1)
     """width of the domain discriminator's hidden layers"""
-    average_domains: bool = False
-    """divide the objective by the number of domains so far: without it the steps of sgd
-    grow with every domain"""
+    domain_power: float = number(0.0, at_least=0)
+    """divide the objective, a sum over the domains so far, by their number to this power:
+    at 0 the steps of sgd grow with every domain, 1 averages"""
     reset_optimizer: bool = True
     """forget the state of the model's optimizer before each domain"""
 

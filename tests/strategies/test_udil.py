@@ -27,6 +27,7 @@ from udil_avalanche.plugins import (
     EmbeddingDistillationPlugin,
     SupConPlugin,
 )
+from udil_avalanche.presets import PRESETS
 from udil_avalanche.strategies import UDIL
 
 
@@ -44,7 +45,7 @@ def make_udil(
             "hidden_discriminator": 16,
             "train_mb_size": 16,
             "train_epochs": 2,
-            "average_domains": True,
+            "domain_power": 1.0,
             "evaluator": silent(*metrics),
         }
         return UDIL(model=model, **(settings | kwargs))
@@ -193,25 +194,23 @@ def test_a_memory_smaller_than_the_number_of_domains(
         make_udil(mem_size=2).train(make_scenario(domains=3).train_stream)
 
 
-@pytest.mark.parametrize("average", [True, False])
-def test_averaging_over_domains_divides_the_steps_of_sgd(
-    make_udil: Any, make_scenario: Any, average: bool
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_the_objective_is_divided_by_a_power_of_the_number_of_domains(
+    make_udil: Any, make_scenario: Any, power: float
 ) -> None:
-    """One step on domain 2, from the same weights: averaged, it is half as long."""
-    strategy = make_udil(average_domains=average, train_epochs=1, train_mb_size=64)
+    """One step of SGD on domain 2, from the same weights."""
+    strategy = make_udil(domain_power=power, train_epochs=1, train_mb_size=64)
     stream = make_scenario().train_stream
     strategy.train(stream[0])
-    strategy.average_domains = not average
     other = copy.deepcopy(strategy)
-    strategy.average_domains = average
+    other.domain_power = 0.0
     before = weights(strategy)
     torch.manual_seed(9)
     strategy.train(stream[1])
     torch.manual_seed(9)
     other.train(stream[1])
     step, other_step = weights(strategy) - before, weights(other) - before
-    factor = 2 if average else 0.5
-    torch.testing.assert_close(factor * step, other_step, rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(2**power * step, other_step, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("reset", [True, False])
@@ -238,7 +237,7 @@ def test_the_optimizers_state_between_domains(
 
 
 def test_a_preset_holds_the_coefficients(make_udil: Any, make_scenario: Any) -> None:
-    strategy = make_udil(coefficients=lambda t: (0.5, 0.0, 0.5))
+    strategy = make_udil(preset=PRESETS["DER++"])
     strategy.train(make_scenario().train_stream)
     for omega in strategy.coefficients.trajectory:
         torch.testing.assert_close(

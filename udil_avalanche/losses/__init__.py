@@ -9,6 +9,10 @@ from udil_avalanche.losses.divergence import (
 )
 from udil_avalanche.losses.embedding_distillation import embedding_distillation_loss
 from udil_avalanche.losses.model_loss import ModelLoss, model_loss
+from udil_avalanche.losses.multilabel import (
+    multilabel_classification_loss,
+    multilabel_distillation_loss,
+)
 from udil_avalanche.losses.supcon import supcon_loss
 
 __all__ = [
@@ -20,5 +24,7 @@ __all__ = [
     "empirical_divergence",
     "encoder_alignment_loss",
     "model_loss",
+    "multilabel_classification_loss",
+    "multilabel_distillation_loss",
     "supcon_loss",
 ]

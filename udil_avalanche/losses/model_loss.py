@@ -1,5 +1,6 @@
 """Equation V_l: the loss by which the model h learns."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from torch import Tensor
@@ -8,6 +9,9 @@ from udil_avalanche.bound import Omega
 from udil_avalanche.losses.classification import classification_loss
 from udil_avalanche.losses.distillation import distillation_loss
 from udil_avalanche.losses.domains import domain_weights
+
+SampleLoss = Callable[..., Tensor]
+"""A loss of logits and targets, with ``reduction="mean"`` or ``"none"``."""
 
 
 class ModelLoss(NamedTuple):
@@ -39,6 +43,8 @@ def model_loss(
     history_logits: Tensor,
     omega: Omega,
     cross_domain_threshold: float | None = None,
+    classification: SampleLoss = classification_loss,
+    distillation: SampleLoss = distillation_loss,
 ) -> ModelLoss:
     """Equation (V_l) on a mini-batch of the current domain and the memory:
 
@@ -57,24 +63,26 @@ def model_loss(
     :param cross_domain_threshold: the cross-domain term is left out of a batch in
         which its loss is larger: as long as H_{t-1} is wrong about the new domain, it
         pulls the model back to a wrong answer. ``None`` never leaves it out.
+    :param classification: loss of logits and labels.
+    :param distillation: loss of logits and the history model's logits.
     """
     n_past = len(omega.beta)
     n_current = len(logits) - len(domains)
     weights = domain_weights(domains, n_past)
 
     past_logits = logits[n_current:]
-    replay = classification_loss(past_logits, labels[n_current:], reduction="none")
-    intra = distillation_loss(past_logits, history_logits[n_current:], reduction="none")
-    cross = distillation_loss(logits[:n_current], history_logits[:n_current])
+    replay = classification(past_logits, labels[n_current:], reduction="none")
+    intra = distillation(past_logits, history_logits[n_current:], reduction="none")
+    cross = distillation(logits[:n_current], history_logits[:n_current])
     if cross_domain_threshold is not None:
         cross = cross * (cross.detach() <= cross_domain_threshold)
 
     return ModelLoss(
-        current=classification_loss(logits[:n_current], labels[:n_current]),
+        current=classification(logits[:n_current], labels[:n_current]),
         replay=(weights * omega.gamma[domains] * replay).sum(),
         intra_domain=(weights * omega.alpha[domains] * intra).sum(),
         cross_domain=omega.beta.sum() * cross,
     )
 
 
-__all__ = ["ModelLoss", "model_loss"]
+__all__ = ["ModelLoss", "SampleLoss", "model_loss"]

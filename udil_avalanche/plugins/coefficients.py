@@ -7,7 +7,13 @@ from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
 from udil_avalanche.bound import BoundEstimates, Coefficients, Omega
-from udil_avalanche.losses import classification_loss, model_loss
+from udil_avalanche.losses import (
+    classification_loss,
+    distillation_loss,
+    model_loss,
+    multilabel_classification_loss,
+    multilabel_distillation_loss,
+)
 from udil_avalanche.losses.domains import domain_means
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.discriminator import DiscriminatorPlugin
@@ -23,7 +29,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
     It is a plugin and a criterion at once, in the manner of Avalanche's
     ``ICaRLLossPlugin``: give it to a strategy as ``criterion=...`` and the strategy
     minimises V_l, while each iteration first takes a step of Omega on V_0-1. In the
-    first domain and in evaluation it is the cross-entropy.
+    first domain and in evaluation it is the classification loss.
 
     V_0-1 is estimated on the mini-batch, as the 0-1 errors that it needs change with
     every step; only the error of H_{t-1} is that on the whole memory. A past domain
@@ -37,6 +43,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
     :param coefficients: Omega; the discriminator's should be the same.
     :param c: C, the weight of the generalisation term.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
+    :param multilabel: use the multi-label losses, as iCaRL does.
     """
 
     def __init__(
@@ -48,6 +55,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         coefficients: Coefficients | None = None,
         c: float = 1.0,
         cross_domain_threshold: float | None = None,
+        multilabel: bool = False,
     ) -> None:
         super().__init__()
         if history.replay is not replay:
@@ -61,6 +69,12 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self.coefficients = coefficients or Coefficients()
         self.c = c
         self.cross_domain_threshold = cross_domain_threshold
+        self.classification = (
+            multilabel_classification_loss if multilabel else classification_loss
+        )
+        self.distillation = (
+            multilabel_distillation_loss if multilabel else distillation_loss
+        )
         self.terms: dict[str, Tensor] = {}
         """Losses, bound and coefficients of the last iteration, for logging."""
         self.trajectory: list[Tensor] = []
@@ -126,14 +140,14 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self.terms = {"V_0-1": bound, **_averages(self.coefficients.omega)}
 
     def __call__(self, mb_output: Tensor, mb_y: Tensor) -> Tensor:
-        """V_l on a training mini-batch with memory, the cross-entropy on any other.
+        """V_l on a training mini-batch with memory, else the classification loss.
 
         :param mb_output: logits of the mini-batch.
         :param mb_y: its true classes.
         """
         batch = self.replay.batch
         if batch is None or self._estimates is None:
-            return classification_loss(mb_output, mb_y)
+            return self.classification(mb_output, mb_y)
         loss = model_loss(
             logits=mb_output,
             labels=mb_y,
@@ -141,6 +155,8 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
             history_logits=self._history_logits,
             omega=self.coefficients.omega,
             cross_domain_threshold=self.cross_domain_threshold,
+            classification=self.classification,
+            distillation=self.distillation,
         )
         self.terms["V_l"] = loss.total.detach()
         self.terms |= {

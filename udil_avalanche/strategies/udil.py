@@ -11,7 +11,7 @@ from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 from torch.optim import Optimizer
 
-from udil_avalanche.bound import Coefficients, Preset
+from udil_avalanche.bound import Coefficients
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
     BalancedReplayPlugin,
@@ -21,6 +21,7 @@ from udil_avalanche.plugins import (
     SupConPlugin,
     TensorLoaderPlugin,
 )
+from udil_avalanche.presets import Preset
 
 
 class UDIL(SupervisedTemplate):
@@ -59,10 +60,11 @@ class UDIL(SupervisedTemplate):
     :param lr_discriminator: learning rate of the discriminator's Adam.
     :param lr_coefficients: learning rate of the Adam that learns Omega.
     :param hidden_discriminator: width of the discriminator's hidden layers.
-    :param coefficients: holds Omega still at this function of t, as the methods of the
-        unification table do; learned if ``None``.
-    :param average_domains: divide the objective by t. The paper sums over domains; for
-        Adam this makes no difference, while SGD's steps would grow with t.
+    :param preset: holds Omega still, as a method of the unification table does;
+        learned if ``None``.
+    :param domain_power: divide the objective by t to this power. The paper sums over
+        domains (0); 1 averages over them. This matters to SGD, whose steps would grow
+        with t, and not to Adam.
     :param reset_optimizer: forget the state of the model's optimizer before each
         domain.
     :param train_mb_size: samples of the current domain in each mini-batch.
@@ -93,8 +95,8 @@ class UDIL(SupervisedTemplate):
         lr_discriminator: float = 1e-4,
         lr_coefficients: float = 2e-3,
         hidden_discriminator: int = 800,
-        coefficients: Preset | None = None,
-        average_domains: bool = False,
+        preset: Preset | None = None,
+        domain_power: float = 0.0,
         reset_optimizer: bool = True,
         train_mb_size: int = 128,
         train_epochs: int = 1,
@@ -106,9 +108,9 @@ class UDIL(SupervisedTemplate):
         eval_every: int = -1,
         peval_mode: str = "epoch",
     ) -> None:
-        self.average_domains = average_domains
+        self.domain_power = domain_power
         self.reset_optimizer = reset_optimizer
-        omega = Coefficients(lr_coefficients, coefficients)
+        omega = Coefficients(lr_coefficients, preset.coefficients if preset else None)
         self.replay = BalancedReplayPlugin(
             mem_size, batch_size_mem, class_balanced_memory
         )
@@ -134,6 +136,7 @@ class UDIL(SupervisedTemplate):
             coefficients=omega,
             c=c,
             cross_domain_threshold=cross_domain_threshold,
+            multilabel=preset is not None and preset.multilabel,
         )
         parts.append(self.coefficients)
         if lambda_p > 0:
@@ -164,8 +167,8 @@ class UDIL(SupervisedTemplate):
 
     def _before_backward(self, **kwargs: Any) -> None:
         super()._before_backward(**kwargs)
-        if self.average_domains:
-            self.loss /= self.replay.memory.n_domains + 1
+        if self.domain_power != 0:
+            self.loss /= (self.replay.memory.n_domains + 1) ** self.domain_power
 
     def check_model_and_optimizer(self, **kwargs: Any) -> None:
         """Adapt model and optimizer to the domain."""
