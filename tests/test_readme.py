@@ -10,9 +10,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTAL
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda code: code.splitlines()[0])
-def test_example(
-    example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(compile(example, str(README), "exec"), names)

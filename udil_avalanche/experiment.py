@@ -113,6 +113,8 @@ def _set_up_torch(settings: RunSettings) -> None:
         raise SettingsError(f"device={settings.device}: {reason}") from error
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
+    # Numbers below 1e-38, as in SupCon's exponentials, take a CPU many times as long.
+    torch.set_flush_denormal(True)
     # Some gradients are otherwise summed in the order in which the threads finish.
     torch.use_deterministic_algorithms(True, warn_only=True)
 

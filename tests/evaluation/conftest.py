@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from avalanche.benchmarks import benchmark_from_datasets, with_task_labels
 from avalanche.benchmarks.utils import _make_taskaware_tensor_classification_dataset
-from avalanche.logging import WandBLogger
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.supervised import Naive
 from torch import Tensor, nn
+
+from udil_avalanche.evaluation.loggers import WandBLogger
 
 DOMAIN_ANGLES = (0.0, 1.0, 2.5)
 TEST_SIZES = (30, 51, 17)
@@ -81,16 +81,9 @@ def make_strategy() -> Callable[..., Naive]:
 
 @pytest.fixture
 def wandb_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Avalanche's logger on a real run of Weights & Biases that stays offline."""
+    """Our logger on a real run of Weights & Biases that stays offline."""
     wandb = pytest.importorskip("wandb", reason="Weights & Biases is not installed")
-    if not hasattr(wandb, "viz"):
-        # Avalanche 0.6 still calls the class by the name it had in older versions,
-        # and takes ids from a function that is gone too.
-        old_names = SimpleNamespace(CustomChart=wandb.plot.CustomChart)
-        monkeypatch.setattr(wandb, "viz", old_names, raising=False)
     monkeypatch.setenv("WANDB_SILENT", "true")
     settings = wandb.Settings(mode="offline", console="off", x_disable_stats=True)
-    yield WandBLogger(
-        dir=tmp_path, save_code=False, params={"settings": settings, "id": "test"}
-    )
+    yield WandBLogger(dir=tmp_path, save_code=False, params={"settings": settings})
     wandb.finish()

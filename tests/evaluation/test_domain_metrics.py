@@ -7,7 +7,6 @@ import pytest
 import torch
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.logging import (
-    CSVLogger,
     InteractiveLogger,
     TensorboardLogger,
     TextLogger,
@@ -23,6 +22,7 @@ from udil_avalanche.evaluation.formulas import (
     forgetting,
     forward_transfer,
 )
+from udil_avalanche.evaluation.loggers import CSVLogger
 
 AVG_ACC = "Domain/avg_acc/eval_phase/test_stream"
 FORGETTING = "Domain/forgetting/eval_phase/test_stream"
@@ -328,6 +328,8 @@ def test_printing_loggers_show_the_values(benchmark, make_strategy, tmp_path, ca
         assert f"{MATRIX} = after domain 3: {last_row}" in output
     evaluations = (tmp_path / "eval_results.csv").read_text().splitlines()
     assert len(evaluations) == 1 + 4 * 3
+    last = f"{AVG_ACC},{metric.result()['avg_acc']}"
+    assert (tmp_path / "metrics.csv").read_text().count(last) == 1
 
 
 def test_tensorboard_shows_scalars_and_one_picture_per_evaluation(

@@ -4,13 +4,13 @@ import pytest
 import torch
 from avalanche.core import SupervisedPlugin
 from avalanche.logging import (
-    CSVLogger,
     InteractiveLogger,
     TensorboardLogger,
     TextLogger,
 )
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from udil_avalanche.evaluation.loggers import CSVLogger
 from udil_avalanche.evaluation.term_metrics import term_metrics
 
 BATCHES = 4
@@ -190,6 +190,8 @@ def test_loggers_show_the_means(benchmark, make_strategy, tmp_path, capsys):
     for output in (text.getvalue(), capsys.readouterr().out):
         assert f"{full_name('number')} = 1.5000" in output
         assert f"{full_name('odd_square')} = 37.0000" in output
+    rows = (tmp_path / "csv" / "metrics.csv").read_text().splitlines()
+    assert f"8,{full_name('odd_square')},37.0" in rows
     events = EventAccumulator(str(tmp_path / "tb"))
     events.Reload()
     logged = events.Scalars(full_name("odd_square"))
