@@ -18,7 +18,11 @@ from torch import nn
 
 from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
 from udil_avalanche.models import hd_balls_mlp, mnist_mlp
-from udil_avalanche.plugins import BalancedReplayPlugin, TensorLoaderPlugin
+from udil_avalanche.plugins import (
+    BalancedReplayPlugin,
+    GradientClippingPlugin,
+    TensorLoaderPlugin,
+)
 from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
     ERSettings,
@@ -68,6 +72,8 @@ def build_strategy(
     :param evaluator: what it reports to.
     :param plugins: further plugins.
     """
+    if settings.clip_norm is not None:
+        plugins = [*plugins, GradientClippingPlugin(settings.clip_norm)]
     return STRATEGIES[settings.strategy](
         settings,
         plugins,

@@ -1,31 +1,27 @@
 """The memory bank M: a few samples of every past domain, in tensors of its own."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset, default_collate
 
 
-class BalancedMemory:
-    """Random balanced sampling (Algorithm 2 of the paper): after domain t, exactly
-    floor(\\|M\\| / t) samples of each of the t domains.
-
-    The samples are copied into tensors: no reference to a past dataset remains. A
-    domain with fewer samples than its share keeps all that it has.
+class Memory:
+    """Samples of past domains, copied into tensors: no reference to a past dataset
+    remains.
 
     :param max_size: \\|M\\|, samples over all domains.
-    :param class_balanced: also share out a domain's quota evenly between its classes,
-        as far as they have enough samples.
     """
 
-    def __init__(self, max_size: int, class_balanced: bool = False) -> None:
+    def __init__(self, max_size: int) -> None:
         self.max_size = max_size
-        self.class_balanced = class_balanced
         self.fields: list[Tensor] = []
         """The samples, one tensor per field of the dataset: x, y and what follows."""
         self.domains = torch.zeros(0, dtype=torch.int64)
-        """The domain of each sample, counted from 0, in ascending order."""
+        """The domain of each sample, counted from 0."""
         self.n_domains = 0
-        """Number of domains in the memory."""
+        """Number of domains that samples were taken from."""
 
     def __len__(self) -> int:
         return len(self.domains)
@@ -39,6 +35,31 @@ class BalancedMemory:
     def counts(self) -> Tensor:
         """Number of samples of each domain."""
         return torch.bincount(self.domains, minlength=self.n_domains)
+
+    def sample(self, size: int) -> Tensor:
+        """Draw a memory batch without replacement.
+
+        :param size: samples to draw; the whole memory if it holds fewer.
+        :return: their positions in the memory.
+        """
+        raise NotImplementedError
+
+
+class BalancedMemory(Memory):
+    """Random balanced sampling (Algorithm 2 of the paper): after domain t, exactly
+    floor(\\|M\\| / t) samples of each of the t domains.
+
+    A domain with fewer samples than its share keeps all that it has. The samples are in
+    ascending order of domain.
+
+    :param max_size: \\|M\\|, samples over all domains.
+    :param class_balanced: also share out a domain's quota evenly between its classes,
+        as far as they have enough samples.
+    """
+
+    def __init__(self, max_size: int, class_balanced: bool = False) -> None:
+        super().__init__(max_size)
+        self.class_balanced = class_balanced
 
     def quota(self, n_domains: int) -> int:
         """Samples that one of ``n_domains`` domains may keep.
@@ -54,13 +75,19 @@ class BalancedMemory:
         return quota
 
     def add_domain(
-        self, dataset: Dataset, labels: Tensor, device: torch.device
+        self,
+        dataset: Dataset,
+        labels: Tensor,
+        device: torch.device,
+        annotate: Callable[[list[Tensor]], list[Tensor]] | None = None,
     ) -> None:
         """Take in a new domain and swap out samples of the older ones at random.
 
         :param dataset: its samples, tuples of x, y and what follows.
         :param labels: the class of each sample of ``dataset``.
         :param device: where the memory lives.
+        :param annotate: makes further fields to keep with the new samples, such as a
+            model's outputs, out of those that they have.
         """
         quota = self.quota(self.n_domains + 1)
         kept = [
@@ -73,6 +100,8 @@ class BalancedMemory:
         chosen = self._choose(labels, quota)
         new = default_collate([dataset[int(i)] for i in chosen])
         new = [field.to(device) for field in new]
+        if annotate is not None:
+            new += annotate(new)
 
         if self.n_domains == 0:
             self.fields = new
@@ -119,4 +148,4 @@ class BalancedMemory:
         return order[:size]
 
 
-__all__ = ["BalancedMemory"]
+__all__ = ["BalancedMemory", "Memory"]

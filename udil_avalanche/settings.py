@@ -56,6 +56,8 @@ class RunSettings:
     """momentum of sgd"""
     weight_decay: float = number(0.0, at_least=0)
     """weight decay of the model's optimizer"""
+    clip_norm: float | None = number(None, above=0)
+    """largest norm that the model's gradient keeps in a step; null: any"""
     hidden: int = number(800, at_least=1)
     """width of the model's hidden layers"""
     validation: float = number(0.0, at_least=0, below=1)
@@ -146,8 +148,8 @@ class UDILSettings(RunSettings):
     hidden_discriminator: int = number(800, at_least=1)
     """width of the domain discriminator's hidden layers"""
     domain_power: float = number(0.0, at_least=0)
-    """divide the objective, a sum over the domains so far, by their number to this power:
-    at 0 the steps of sgd grow with every domain, 1 averages"""
+    """divide the objective, a sum over the domains so far, by their number to this
+    power: at 0 the steps of sgd grow with every domain, 1 averages"""
     reset_optimizer: bool = True
     """forget the state of the model's optimizer before each domain"""
 

@@ -11,11 +11,20 @@ from torch import nn
 from udil_avalanche import plugins
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
+    AGEMPlugin,
     BalancedReplayPlugin,
+    CLSERPlugin,
+    DERPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
+    ESMERPlugin,
+    GEMPlugin,
+    GradientClippingPlugin,
     HistoryModelPlugin,
+    LwFPlugin,
+    OnlineEWCPlugin,
     SupConPlugin,
+    SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
 
@@ -58,6 +67,45 @@ def coefficients() -> dict[str, Any]:
     return {"plugins": [replay, history], "criterion": criterion}
 
 
+def gem() -> dict[str, Any]:
+    return {"plugins": [GEMPlugin(mem_size=30)]}
+
+
+def agem() -> dict[str, Any]:
+    return {"plugins": [AGEMPlugin(mem_size=30, sample_size=8)]}
+
+
+def der() -> dict[str, Any]:
+    return {"plugins": [DERPlugin(mem_size=30, batch_size_mem=8)]}
+
+
+def cls_er() -> dict[str, Any]:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
+    return {"plugins": [replay, CLSERPlugin(replay)]}
+
+
+def esm_er() -> dict[str, Any]:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
+    return {"plugins": [replay], "criterion": ESMERPlugin(replay)}
+
+
+def online_ewc() -> dict[str, Any]:
+    return {"plugins": [OnlineEWCPlugin(ewc_lambda=1.0)]}
+
+
+def synaptic_intelligence() -> dict[str, Any]:
+    return {"plugins": [SynapticIntelligencePlugin(c=1.0)]}
+
+
+def learning_without_forgetting() -> dict[str, Any]:
+    history = HistoryModelPlugin()
+    return {"plugins": [history, LwFPlugin(history)]}
+
+
+def gradient_clipping() -> dict[str, Any]:
+    return {"plugins": [GradientClippingPlugin(max_norm=0.1)]}
+
+
 def tensor_loader() -> dict[str, Any]:
     return {"plugins": [TensorLoaderPlugin()]}
 
@@ -69,6 +117,15 @@ PLUGINS = [
     embedding_distillation,
     supcon,
     coefficients,
+    gem,
+    agem,
+    der,
+    cls_er,
+    esm_er,
+    online_ewc,
+    synaptic_intelligence,
+    learning_without_forgetting,
+    gradient_clipping,
     tensor_loader,
 ]
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from avalanche.training.plugins import SupervisedPlugin
-from avalanche.training.supervised import Naive
 from torch import nn
 
 from udil_avalanche.bound import Coefficients
@@ -20,6 +19,7 @@ from udil_avalanche.plugins import (
     BalancedReplayPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
+    GradientClippingPlugin,
     HistoryModelPlugin,
     SupConPlugin,
     TensorLoaderPlugin,
@@ -33,21 +33,6 @@ class Watch(SupervisedPlugin):
     def __init__(self, callback: str, function: Callable[[Any], None]) -> None:
         super().__init__()
         setattr(self, callback, lambda strategy, **kwargs: function(strategy))
-
-
-@pytest.fixture
-def naive(silent: Callable[..., Any]) -> Callable[..., Any]:
-    def make(model: nn.Module, plugins: list[Any], **kwargs: Any) -> Any:
-        settings = {"train_mb_size": 16, "train_epochs": 1, "eval_mb_size": 32}
-        return Naive(
-            model=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
-            plugins=plugins,
-            evaluator=silent(),
-            **(settings | kwargs),
-        )
-
-    return make
 
 
 def test_replay_appends_a_balanced_memory_batch(
@@ -411,3 +396,22 @@ def test_tensor_loader_serves_subsets_and_leaves_other_datasets_alone(
     strategy.eval([experience])
     expected = torch.stack([2 * dataset[i][0] for i in indices])
     assert torch.equal(torch.cat(seen), expected)
+
+
+def test_clipping_limits_the_gradient_of_all_parameters_together(
+    naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    lengths: dict[str, list[float]] = {"before": [], "after": []}
+
+    def measure(when: str) -> Watch:
+        def length(strategy: Any) -> None:
+            squares = [p.grad.pow(2).sum() for p in strategy.model.parameters()]
+            lengths[when].append(float(sum(squares)) ** 0.5)
+
+        return Watch("before_update", length)
+
+    plugins = [measure("before"), GradientClippingPlugin(1.5), measure("after")]
+    naive(make_model(), plugins).train(make_scenario().train_stream)
+    assert max(lengths["before"]) > 1.5 > min(lengths["before"])
+    for before, after in zip(lengths["before"], lengths["after"], strict=True):
+        assert after == pytest.approx(min(before, 1.5), rel=1e-4)

@@ -96,21 +96,19 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     :param images: N x H x W, 8 bit.
     :param degrees: one angle, or one for each image.
     """
-    radians = degrees.double().expand(len(images)) * math.pi / 180
+    radians = degrees.double().reshape(-1) * math.pi / 180
     cos, sin = radians.cos().float(), radians.sin().float()
     zero = torch.zeros_like(cos)
     turns = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3)
-    rotated = [
-        F.grid_sample(
-            chunk[:, None].float(),
-            F.affine_grid(turn, [len(chunk), 1, *chunk.shape[1:]], align_corners=False),
-            mode="nearest",
-            align_corners=False,
-        ).to(torch.uint8)
-        for chunk, turn in zip(
-            images.split(ROTATION_CHUNK), turns.split(ROTATION_CHUNK), strict=True
-        )
-    ]
+    rotated = []
+    for start in range(0, len(images), ROTATION_CHUNK):
+        chunk = images[start : start + ROTATION_CHUNK, None].float()
+        turn = turns if len(turns) == 1 else turns[start : start + ROTATION_CHUNK]
+        size = [len(turn), 1, *chunk.shape[2:]]
+        grid = F.affine_grid(turn, size, align_corners=False)
+        grid = grid.expand(len(chunk), -1, -1, -1)
+        turned = F.grid_sample(chunk, grid, mode="nearest", align_corners=False)
+        rotated.append(turned.to(torch.uint8))
     return torch.cat(rotated).squeeze(1)
 
 

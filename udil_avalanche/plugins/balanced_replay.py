@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
-from udil_avalanche.memory import BalancedMemory
+from udil_avalanche.plugins.memory_plugin import MemoryPlugin
 
 
 @dataclass
@@ -24,7 +23,7 @@ class MemoryBatch:
     """Their domains, counted from 0."""
 
 
-class BalancedReplayPlugin(SupervisedPlugin):
+class BalancedReplayPlugin(MemoryPlugin):
     """Experience replay with the paper's random balanced sampling.
 
     From the second domain on, a memory batch that is balanced over the past domains is
@@ -40,6 +39,9 @@ class BalancedReplayPlugin(SupervisedPlugin):
     :param mem_size: \\|M\\|, samples over all domains. A memory of 0 never replays.
     :param batch_size_mem: memory samples in each mini-batch.
     :param class_balanced: share a domain's quota out evenly between its classes.
+    :param reservoir: fill the memory by reservoir sampling instead, as ER does
+        originally. It then replays from the second step on, of all domains so far and
+        in proportion to what it holds of them.
     """
 
     def __init__(
@@ -47,22 +49,16 @@ class BalancedReplayPlugin(SupervisedPlugin):
         mem_size: int = 400,
         batch_size_mem: int = 128,
         class_balanced: bool = False,
+        reservoir: bool = False,
     ) -> None:
-        super().__init__()
-        if mem_size < 0 or batch_size_mem < 1:
+        super().__init__(mem_size, class_balanced, reservoir)
+        if batch_size_mem < 1:
             raise ValueError(
-                "mem_size must not be negative and batch_size_mem must be positive, "
-                f"but they are {mem_size} and {batch_size_mem}."
+                f"batch_size_mem must be positive, but it is {batch_size_mem}."
             )
-        self.memory = BalancedMemory(mem_size, class_balanced)
         self.batch_size_mem = batch_size_mem
         self.batch: MemoryBatch | None = None
         """The memory's part of the current training mini-batch, if it has one."""
-
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Refuse a domain that the memory could not hold, before it is trained on."""
-        if self.memory.max_size > 0:
-            self.memory.quota(self.memory.n_domains + 1)
 
     def before_forward(self, strategy: Any, **kwargs: Any) -> None:
         """Append a memory batch to the mini-batch."""
@@ -79,17 +75,15 @@ class BalancedReplayPlugin(SupervisedPlugin):
             for field, stored in zip(strategy.mbatch, self.memory.fields, strict=True)
         ]
 
+    def n_current(self, strategy: Any) -> int:
+        """Number of samples in the mini-batch that come from the current domain."""
+        return (
+            super().n_current(strategy) if self.batch is None else self.batch.n_current
+        )
+
     def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
         """Forget the memory batch, so that no evaluation takes its data for one."""
         self.batch = None
-
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Take the domain that was learned into the memory."""
-        if self.memory.max_size == 0:
-            return
-        dataset = strategy.experience.dataset.eval()
-        labels = torch.as_tensor(list(dataset.targets))
-        self.memory.add_domain(dataset, labels, strategy.device)
 
 
 __all__ = ["BalancedReplayPlugin", "MemoryBatch"]

@@ -1,5 +1,6 @@
 """Training strategies."""
 
+from udil_avalanche.strategies.joint import Joint
 from udil_avalanche.strategies.udil import UDIL
 
-__all__ = ["UDIL"]
+__all__ = ["UDIL", "Joint"]

@@ -1,0 +1,141 @@
+"""The diagonal of the Fisher information matrix."""
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+GRADIENT_VALUES = 2**25
+"""How many values of per-sample gradients are held at once."""
+
+
+def diagonal_fisher(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, Tensor]:
+    """The diagonal of the Fisher information of the predicted classes,
+
+    .. math::
+        F_j = \\frac{1}{N} \\sum_{x} \\sum_y p(y | x, \\theta)
+              \\Big( \\frac{\\partial \\log p(y | x, \\theta)}{\\partial \\theta_j}
+              \\Big)^2
+
+    Each sample's gradient is squared by itself, so that batches of any size give the
+    same. The sum over y is exact: no label is drawn, and none of the data is needed.
+
+    A per-sample gradient of a linear layer's weight is the outer product of the
+    derivative by its output and its input, and so is its square: the layer's part takes
+    one matrix product, and no per-sample gradient is ever made. All other parameters
+    get theirs from ``torch.func``, a few samples at a time.
+
+    :param model: gives class logits. It is left as it is: a copy in evaluation mode
+        does the work, so that samples do not depend on each other. A linear layer's
+        weight must not be used outside of the layer as well.
+    :param batches: inputs.
+    :return: by name of parameter, for those that are trained.
+    """
+    model = copy.deepcopy(model).eval()
+    fisher = {
+        name: torch.zeros_like(parameter)
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
+    n_samples = 0
+    for x in batches:
+        by_layer = _squares_of_linear_layers(model, x)
+        others = {
+            name: parameter.detach()
+            for name, parameter in model.named_parameters()
+            if name in fisher and name not in by_layer
+        }
+        for squares in (by_layer, _squares_by_sample(model, others, x)):
+            for name in fisher.keys() & squares.keys():
+                fisher[name] += squares[name]
+        n_samples += len(x)
+    return {name: total / n_samples for name, total in fisher.items()}
+
+
+class _Call(NamedTuple):
+    """One use of a linear layer in a forward pass."""
+
+    input_squares: Tensor
+    output: Tensor
+
+
+def _squares_of_linear_layers(model: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    """The sums over x of those layers that are used once, on one row per sample."""
+    calls: dict[nn.Module, list[_Call]] = defaultdict(list)
+
+    def record(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+        calls[layer].append(_Call(inputs[0].detach().square(), output))
+        # What comes after the layer may work in place.
+        return output.clone()
+
+    owners = defaultdict(list)
+    for layer_name, layer in model.named_modules(remove_duplicate=False):
+        for parameter in layer.parameters(recurse=False):
+            owners[parameter].append(layer_name)
+
+    handles = [
+        layer.register_forward_hook(record)
+        for layer in model.modules()
+        if type(layer) is nn.Linear
+    ]
+    log_p = model(x).log_softmax(dim=1)
+    for handle in handles:
+        handle.remove()
+
+    layers = [
+        (layer, uses[0])
+        for layer, uses in calls.items()
+        if len(uses) == 1
+        and uses[0].output.requires_grad
+        and uses[0].output.shape[:-1] == (len(x),)
+        and all(len(owners[p]) == 1 for p in layer.parameters())
+    ]
+    if not layers:
+        return {}
+    outputs = [call.output for _, call in layers]
+    output_squares = [torch.zeros_like(output) for output in outputs]
+    for y, p in enumerate(log_p.detach().exp().unbind(dim=1)):
+        derivatives = torch.autograd.grad(
+            log_p[:, y].sum(), outputs, retain_graph=True, materialize_grads=True
+        )
+        for total, derivative in zip(output_squares, derivatives, strict=True):
+            total += p[:, None] * derivative.square()
+
+    squares = {}
+    for (layer, call), total in zip(layers, output_squares, strict=True):
+        [layer_name] = owners[layer.weight]
+        squares[f"{layer_name}.weight"] = total.T @ call.input_squares
+        squares[f"{layer_name}.bias"] = total.sum(dim=0)
+    return squares
+
+
+def _squares_by_sample(
+    model: nn.Module, parameters: dict[str, Tensor], x: Tensor
+) -> dict[str, Tensor]:
+    """The sums over x for ``parameters``, from a gradient for each sample."""
+    squares = {name: torch.zeros_like(theta) for name, theta in parameters.items()}
+    if not parameters:
+        return squares
+
+    def log_p(theta: dict[str, Tensor], sample: Tensor, y: int) -> Tensor:
+        logits = functional_call(model, theta, (sample[None],))
+        return logits.log_softmax(dim=1)[0, y]
+
+    gradients_and_log_p = vmap(grad_and_value(log_p), in_dims=(None, 0, None))
+    with torch.no_grad():
+        n_classes = model(x[:1]).shape[1]
+    n_values = sum(theta.numel() for theta in parameters.values())
+    for samples in x.split(max(1, GRADIENT_VALUES // n_values)):
+        for y in range(n_classes):
+            gradients, log_probability = gradients_and_log_p(parameters, samples, y)
+            p = log_probability.exp()
+            for name, gradient in gradients.items():
+                squares[name] += torch.tensordot(p, gradient.square(), dims=1)
+    return squares
+
+
+__all__ = ["diagonal_fisher"]
