@@ -6,7 +6,7 @@ from avalanche.training.supervised import Naive
 from rich.console import Console
 
 from udil_avalanche.benchmarks import hd_balls
-from udil_avalanche.models import hd_balls_mlp
+from udil_avalanche.models import mlp
 from udil_avalanche.progress import ProgressPlugin
 
 
@@ -14,7 +14,7 @@ def shown_during_training(*, terminal: bool) -> str:
     output = io.StringIO()
     console = Console(file=output, force_terminal=terminal, width=100)
     progress = ProgressPlugin(2, console)
-    model = hd_balls_mlp(input_size=5, hidden=8)
+    model = mlp(input_size=5, n_classes=2, hidden=8)
     strategy = Naive(
         model=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.1),

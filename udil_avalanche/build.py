@@ -17,8 +17,9 @@ from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 
 from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
-from udil_avalanche.models import hd_balls_mlp, mnist_mlp
+from udil_avalanche.models import cida_mlp, mlp
 from udil_avalanche.plugins import (
+    AnnealingPlugin,
     BalancedReplayPlugin,
     GradientClippingPlugin,
     TensorLoaderPlugin,
@@ -51,7 +52,9 @@ def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
     :param settings: the settings of the run.
     :param benchmark: what it is to learn.
     """
-    return MODELS[settings.benchmark](
+    deep = isinstance(settings, HDBallsSettings) and settings.network == "cida"
+    make_model = cida_mlp if deep else mlp
+    return make_model(
         input_size=math.prod(benchmark.input_shape),
         n_classes=benchmark.n_classes,
         hidden=settings.hidden,
@@ -74,6 +77,8 @@ def build_strategy(
     """
     if settings.clip_norm is not None:
         plugins = [*plugins, GradientClippingPlugin(settings.clip_norm)]
+    if settings.anneal > 0:
+        plugins = [*plugins, AnnealingPlugin(settings.anneal)]
     return STRATEGIES[settings.strategy](
         settings,
         plugins,
@@ -184,16 +189,9 @@ BENCHMARKS: dict[str, Callable[..., DomainScenario]] = {
     "rotated_mnist": _rotated_mnist,
 }
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "hd_balls": hd_balls_mlp,
-    "permuted_mnist": mnist_mlp,
-    "rotated_mnist": mnist_mlp,
-}
-
 
 __all__ = [
     "BENCHMARKS",
-    "MODELS",
     "STRATEGIES",
     "build_benchmark",
     "build_model",

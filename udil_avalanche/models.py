@@ -23,7 +23,7 @@ class EncoderPredictor(nn.Module):
         return self.predictor(self.encoder(x))
 
 
-def mnist_mlp(
+def mlp(
     input_size: int = 784, n_classes: int = 10, hidden: int = 800
 ) -> EncoderPredictor:
     """The multi-layer perceptron of permuted and rotated MNIST, that of DER++ with 800
@@ -39,12 +39,16 @@ def mnist_mlp(
     return EncoderPredictor(encoder, nn.Linear(hidden, n_classes))
 
 
-def hd_balls_mlp(
+def cida_mlp(
     input_size: int = 100, n_classes: int = 2, hidden: int = 800
 ) -> EncoderPredictor:
-    """The multi-layer perceptron of HD-Balls, that of CIDA's circle with 800 hidden
-    units and without its domain index: e has four hidden layers and a linear output, p
-    two hidden layers and a linear classifier.
+    """The multi-layer perceptron that the paper names for HD-Balls, that of CIDA's
+    circle with 800 hidden units and without its domain index: e has four hidden layers
+    and a linear output, p two hidden layers and a linear classifier.
+
+    HD-Balls uses :func:`mlp` by default all the same: plain SGD with large steps, which
+    HD-Balls needs, does not start to learn through eight layers, while two hidden
+    layers reach the paper's accuracies of Joint and of ER.
 
     :param input_size: number of values of one input, which may have any shape.
     :param n_classes: number of classes.
@@ -103,4 +107,4 @@ def _layers(inputs: int, outputs: int) -> tuple[nn.Module, nn.Module]:
     return nn.Linear(inputs, outputs), nn.ReLU()
 
 
-__all__ = ["DomainDiscriminator", "EncoderPredictor", "hd_balls_mlp", "mnist_mlp"]
+__all__ = ["DomainDiscriminator", "EncoderPredictor", "cida_mlp", "mlp"]

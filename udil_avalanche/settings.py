@@ -58,6 +58,9 @@ class RunSettings:
     """weight decay of the model's optimizer"""
     clip_norm: float | None = number(None, above=0)
     """largest norm that the model's gradient keeps in a step; null: any"""
+    anneal: float = number(0.0, at_least=0, at_most=1)
+    """share of each domain's steps, its last ones, over which the learning rate falls
+    to a tenth"""
     hidden: int = number(800, at_least=1)
     """width of the model's hidden layers"""
     validation: float = number(0.0, at_least=0, below=1)
@@ -83,6 +86,8 @@ class HDBallsSettings(RunSettings):
     """standard deviation of a ball in every dimension"""
     test_per_domain: int = number(2000, at_least=1)
     """test samples of each domain"""
+    network: Literal["shallow", "cida"] = "shallow"
+    """two hidden layers, or the eight layers of CIDA's circle"""
 
 
 @dataclass

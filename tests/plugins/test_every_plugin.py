@@ -12,6 +12,7 @@ from udil_avalanche import plugins
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
     AGEMPlugin,
+    AnnealingPlugin,
     BalancedReplayPlugin,
     CLSERPlugin,
     DERPlugin,
@@ -106,6 +107,10 @@ def gradient_clipping() -> dict[str, Any]:
     return {"plugins": [GradientClippingPlugin(max_norm=0.1)]}
 
 
+def annealing() -> dict[str, Any]:
+    return {"plugins": [AnnealingPlugin(share=0.5)]}
+
+
 def tensor_loader() -> dict[str, Any]:
     return {"plugins": [TensorLoaderPlugin()]}
 
@@ -126,6 +131,7 @@ PLUGINS = [
     synaptic_intelligence,
     learning_without_forgetting,
     gradient_clipping,
+    annealing,
     tensor_loader,
 ]
 

@@ -16,6 +16,7 @@ from udil_avalanche.losses import discriminator_loss
 from udil_avalanche.models import EncoderPredictor
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
+    AnnealingPlugin,
     BalancedReplayPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
@@ -415,3 +416,17 @@ def test_clipping_limits_the_gradient_of_all_parameters_together(
     assert max(lengths["before"]) > 1.5 > min(lengths["before"])
     for before, after in zip(lengths["before"], lengths["after"], strict=True):
         assert after == pytest.approx(min(before, 1.5), rel=1e-4)
+
+
+def test_annealing_lowers_the_rate_at_the_end_of_each_domain(
+    naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    rates: list[float] = []
+    look = Watch(
+        "after_update", lambda s: rates.append(s.optimizer.param_groups[0]["lr"] / 0.05)
+    )
+    strategy = naive(make_model(), [AnnealingPlugin(0.5), look], train_epochs=2)
+    strategy.train(make_scenario(domains=2).train_stream)
+    one_domain = [1, 1, 1, 1, 0.775, 0.55, 0.325, 0.1]
+    assert rates == pytest.approx(2 * one_domain)
+    assert strategy.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)

@@ -21,7 +21,7 @@ from udil_avalanche.losses import (
     model_loss,
     supcon_loss,
 )
-from udil_avalanche.models import mnist_mlp
+from udil_avalanche.models import mlp
 from udil_avalanche.plugins import (
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
@@ -303,7 +303,7 @@ def test_avalanches_own_permuted_mnist(
 ) -> None:
     benchmark = PermutedMNIST(2, seed=0, dataset_root=mnist_root)
     metrics = DomainMetrics()
-    model = mnist_mlp(hidden=32)
+    model = mlp(hidden=32)
     strategy = make_udil(
         metrics,
         model=model,

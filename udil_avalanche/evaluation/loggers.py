@@ -45,8 +45,9 @@ class WandBLogger(AvalancheWandBLogger):
 
     def import_wandb(self) -> None:
         """Import the client, with the names that Avalanche looks for."""
-        super().import_wandb()
-        self.wandb = _WithOldNames(self.wandb)
+        import wandb
+
+        self.wandb: Any = _WithOldNames(wandb)
 
 
 class _WithOldNames:

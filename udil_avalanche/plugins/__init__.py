@@ -1,6 +1,7 @@
 """The parts of UDIL as Avalanche plugins, each of use to other strategies too."""
 
 from udil_avalanche.plugins.agem import AGEMPlugin
+from udil_avalanche.plugins.annealing import AnnealingPlugin
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin, MemoryBatch
 from udil_avalanche.plugins.cls_er import CLSERPlugin
 from udil_avalanche.plugins.coefficients import AdaptiveCoefficientsPlugin
@@ -20,6 +21,7 @@ from udil_avalanche.plugins.tensor_loader import TensorLoaderPlugin
 __all__ = [
     "AGEMPlugin",
     "AdaptiveCoefficientsPlugin",
+    "AnnealingPlugin",
     "BalancedReplayPlugin",
     "CLSERPlugin",
     "DERPlugin",
