@@ -8,6 +8,7 @@ import pytest
 
 from udil_avalanche import experiment
 from udil_avalanche.command_line import main
+from udil_avalanche.settings import BENCHMARKS, STRATEGIES
 
 SCRIPT = Path(__file__).parent.parent / "run_experiments.py"
 TINY = [
@@ -65,8 +66,8 @@ def test_list_names_strategies_and_benchmarks(
 ) -> None:
     assert main(["--list"]) == 0
     shown = capsys.readouterr().out
-    for name in ("UDIL", "ER", "Fine-tune", "hd_balls", "rotated_mnist"):
-        assert f"  {name} " in shown
+    for name in [*STRATEGIES, *BENCHMARKS]:
+        assert f"\n  {name} " in shown
 
 
 def test_list_of_a_pair_shows_values_and_meanings(

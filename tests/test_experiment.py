@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from udil_avalanche.build import build_benchmark, build_model
 from udil_avalanche.experiment import run
 from udil_avalanche.resolve import SettingsError, resolve
 from udil_avalanche.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings
+from udil_avalanche.settings import STRATEGIES, RunSettings
 
 DOMAINS = 3
 EPOCHS = 6
@@ -157,13 +159,70 @@ def test_another_seed_gives_another_run(
     assert other["random_accuracy"] != udil[0]["random_accuracy"]
 
 
-@pytest.mark.parametrize("strategy", ["ER", "Fine-tune"])
-def test_the_baselines_run_too(strategy: str, start: Start) -> None:
-    result, folder = start(strategy)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_runs(strategy: str, start: Start) -> None:
+    (result, folder), (again, again_folder) = (start(strategy) for _ in range(2))
+    assert json.loads((folder / "result.json").read_text()) == result
     assert result["strategy"] == strategy
-    assert result["accuracy_matrix"][0][0] > 60
-    assert not (folder / "coefficients.png").exists()
-    assert "alpha" not in (folder / "metrics.jsonl").read_text()
+    assert result["memory"] == STRATEGIES[strategy]().memory
+    assert result["joint"] == (strategy == "Joint")
+    R = result["accuracy_matrix"]
+    assert [len(row) for row in R] == [DOMAINS] * DOMAINS
+    measured = R[-1:] if strategy == "Joint" else R
+    assert all(0 <= accuracy <= 100 for row in measured for accuracy in row)
+    assert measured[0][0] > 60, "better than by chance"
+    assert result["avg_acc"] == pytest.approx(sum(R[-1]) / DOMAINS)
+    assert {"accuracy_matrix.png", "accuracy_per_domain.png"} <= {
+        picture.name for picture in folder.glob("*.png")
+    }
+    assert (folder / "coefficients.png").exists() == (strategy == "UDIL")
+
+    assert again["accuracy_matrix"] == R
+    weights = (again_folder / "model.safetensors").read_bytes()
+    assert weights == (folder / "model.safetensors").read_bytes()
+
+
+def test_joint_training_learns_all_domains_at_once(start: Start) -> None:
+    result, folder = start("Joint")
+    [line] = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    steps_on_all = EPOCHS * -(-DOMAINS * 400 // 64)
+    assert result["steps"] == line["steps"] == steps_on_all
+    assert line["domain"] == DOMAINS
+    *others, last = result["accuracy_matrix"]
+    assert others == [[None] * DOMAINS] * (DOMAINS - 1)
+    assert line["accuracies"] == last
+    assert all(0 <= accuracy <= 100 for accuracy in result["random_accuracy"])
+    for figures in (line, result):
+        assert figures["forgetting"] is None
+        assert figures["forward_transfer"] is None
+
+
+@pytest.mark.parametrize("strategy", ["UDIL", "CLS-ER", "ESM-ER", "Joint"])
+def test_the_saved_weights_are_those_that_were_evaluated(
+    strategy: str, start: Start
+) -> None:
+    stable = {"stable_alpha": 0.99} if strategy.endswith("-ER") else {}
+    options = {"domains": 2, "epochs": 2, "hidden": 32, **stable}
+    result, folder = start(strategy, **options)
+    settings = tiny(strategy, folder, **options)
+    benchmark = build_benchmark(settings)
+    model = build_model(settings, benchmark)
+    model.load_state_dict(load_file(folder / "model.safetensors"))
+    accuracies = []
+    for experience in benchmark.test_stream:
+        x, y, _ = zip(*experience.dataset, strict=True)
+        hits = model(torch.stack(x)).argmax(dim=1) == torch.tensor(y)
+        accuracies.append(100 * hits.float().mean().item())
+    assert accuracies == pytest.approx(result["accuracy_matrix"][-1])
+
+
+@pytest.mark.parametrize("strategy", ["ER", "DER++", "CLS-ER", "ESM-ER"])
+def test_a_reservoir_instead_of_a_balanced_memory(strategy: str, start: Start) -> None:
+    options = {"domains": 2, "epochs": 2, "hidden": 32, "memory": 50}
+    balanced, _ = start(strategy, **options)
+    result, _ = start(strategy, reservoir=True, **options)
+    assert result["accuracy_matrix"] != balanced["accuracy_matrix"]
+    assert result["random_accuracy"] == balanced["random_accuracy"]
 
 
 def test_a_single_domain_has_nothing_to_forget(start: Start) -> None:

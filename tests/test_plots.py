@@ -135,6 +135,18 @@ def test_unfinished_run_can_be_drawn():
         assert figure_to_image(plot(R[:2])).size[0] > 300
 
 
+def test_joint_training_is_a_row_of_points():
+    R = accuracy_matrix(4)
+    R[:3] = np.nan
+    ax = plot_accuracy_per_domain(R).axes[0]
+    marked = [line for line in ax.lines if line.get_marker() == "o"]
+    at = [
+        [line.get_ydata()[place] for place in line.get_markevery() or [-1]]
+        for line in marked
+    ]
+    np.testing.assert_allclose(at, [*R[3][:, None], [R[3].mean()]])
+
+
 def test_coefficients_are_at_their_place():
     history = coefficient_history(4)
     fig = plot_coefficients(history)

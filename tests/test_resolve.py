@@ -78,16 +78,39 @@ def test_a_config_file_can_name_strategy_and_benchmark(
     assert (settings.strategy, settings.benchmark) == ("UDIL", "hd_balls")
 
 
-@pytest.mark.parametrize("written", ["Fine-tune", "fine-tune", "FINETUNE", "fine_tune"])
-def test_spelling_of_names_is_free(written: str, configs: Path) -> None:
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ("Fine-tune", "Fine-tune"),
+        ("fine-tune", "Fine-tune"),
+        ("FINETUNE", "Fine-tune"),
+        ("fine_tune", "Fine-tune"),
+        ("OEWC", "oEWC"),
+        ("agem", "A-GEM"),
+        ("gem", "GEM"),
+        ("der++", "DER++"),
+        ("clser", "CLS-ER"),
+        ("esm_er", "ESM-ER"),
+    ],
+)
+def test_spelling_of_names_is_free(written: str, right: str, configs: Path) -> None:
     settings = resolve(written, "HD-Balls", configs=configs)
-    assert (settings.strategy, settings.benchmark) == ("Fine-tune", "hd_balls")
+    assert (settings.strategy, settings.benchmark) == (right, "hd_balls")
+
+
+@pytest.mark.parametrize(("strategy", "written"), [("UDIL", "c"), ("SI", "C")])
+def test_a_setting_in_the_letter_case_of_another_strategy(
+    strategy: str, written: str
+) -> None:
+    settings = as_dict(resolve(strategy, "hd_balls", overrides=[f"{written}=7"]))
+    assert settings[written.swapcase()] == 7
 
 
 @pytest.mark.parametrize(
     ("strategy", "benchmark", "override", "right"),
     [
         ("UDLI", "hd_balls", "", "did you mean UDIL?"),
+        ("DERPP", "hd_balls", "", "did you mean DER++?"),
         ("UDIL", "rotated_minst", "", "did you mean rotated_mnist?"),
         ("UDIL", "hd_balls", "lamda_d=1", "did you mean lambda_d?"),
         ("UDIL", "hd_balls", "dimension=7", "did you mean dimensions?"),
@@ -131,8 +154,8 @@ def test_a_wrong_value_is_named(override: str, reason: str) -> None:
 
 
 def test_a_setting_that_would_be_ignored_is_refused() -> None:
-    assert "fine-tuning keeps no samples" in message(
-        "Fine-tune", "hd_balls", options={"memory": 400}
+    assert "this strategy keeps no samples" in message(
+        "oEWC", "hd_balls", options={"memory": 400}
     )
     assert "adam has no such setting" in message(
         "UDIL", "rotated_mnist", overrides=["optimizer=adam", "momentum=0.9"]
@@ -140,7 +163,7 @@ def test_a_setting_that_would_be_ignored_is_refused() -> None:
 
 
 def test_what_is_not_chosen_is_asked_for() -> None:
-    assert "--strategy UDIL | ER" in message(None, "hd_balls")
+    assert "--strategy UDIL | Fine-tune |" in message(None, "hd_balls")
     assert "--benchmark hd_balls |" in message("UDIL", None)
 
 

@@ -19,22 +19,40 @@ from torch import nn
 from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
 from udil_avalanche.models import cida_mlp, mlp
 from udil_avalanche.plugins import (
+    AGEMPlugin,
     AnnealingPlugin,
     BalancedReplayPlugin,
+    CLSERPlugin,
+    DERPlugin,
+    ESMERPlugin,
+    GEMPlugin,
     GradientClippingPlugin,
+    HistoryModelPlugin,
+    LwFPlugin,
+    OnlineEWCPlugin,
+    SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
 from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
+    AGEMSettings,
+    CLSERSettings,
+    DERSettings,
     ERSettings,
+    ESMERSettings,
     FineTuneSettings,
+    GEMSettings,
     HDBallsSettings,
+    JointSettings,
+    LwFSettings,
+    OEWCSettings,
     PermutedMnistSettings,
     RotatedMnistSettings,
     RunSettings,
+    SISettings,
     UDILSettings,
 )
-from udil_avalanche.strategies import UDIL
+from udil_avalanche.strategies import UDIL, Joint
 from udil_avalanche.tensor_data import DomainScenario
 
 
@@ -127,17 +145,113 @@ def _udil(
     )
 
 
-def _er(
-    settings: ERSettings, plugins: Sequence[BasePlugin], **common: Any
-) -> SupervisedTemplate:
-    replay = BalancedReplayPlugin(settings.memory, settings.memory_batch)
-    return Naive(plugins=[TensorLoaderPlugin(), replay, *plugins], **common)
-
-
 def _fine_tune(
     settings: FineTuneSettings, plugins: Sequence[BasePlugin], **common: Any
 ) -> SupervisedTemplate:
     return Naive(plugins=[TensorLoaderPlugin(), *plugins], **common)
+
+
+def _oewc(
+    settings: OEWCSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    ewc = OnlineEWCPlugin(
+        settings.ewc_lambda, settings.gamma, n_samples=settings.fisher_samples
+    )
+    return Naive(plugins=[TensorLoaderPlugin(), ewc, *plugins], **common)
+
+
+def _si(
+    settings: SISettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    si = SynapticIntelligencePlugin(settings.c, settings.xi)
+    return Naive(plugins=[TensorLoaderPlugin(), si, *plugins], **common)
+
+
+def _lwf(
+    settings: LwFSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    history = HistoryModelPlugin()
+    lwf = LwFPlugin(history, alpha=settings.alpha, temperature=settings.temperature)
+    return Naive(plugins=[TensorLoaderPlugin(), history, lwf, *plugins], **common)
+
+
+def _gem(
+    settings: GEMSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    gem = GEMPlugin(settings.memory, margin=settings.margin)
+    return Naive(plugins=[TensorLoaderPlugin(), gem, *plugins], **common)
+
+
+def _agem(
+    settings: AGEMSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    agem = AGEMPlugin(settings.memory, sample_size=settings.memory_batch)
+    return Naive(plugins=[TensorLoaderPlugin(), agem, *plugins], **common)
+
+
+def _er(
+    settings: ERSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    return Naive(plugins=[TensorLoaderPlugin(), _replay(settings), *plugins], **common)
+
+
+def _der(
+    settings: DERSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    der = DERPlugin(
+        settings.memory,
+        alpha=settings.alpha,
+        beta=settings.beta,
+        batch_size_mem=settings.memory_batch,
+        reservoir=settings.reservoir,
+    )
+    return Naive(plugins=[TensorLoaderPlugin(), der, *plugins], **common)
+
+
+def _cls_er(
+    settings: CLSERSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    replay = _replay(settings)
+    cls_er = CLSERPlugin(
+        replay,
+        reg_weight=settings.reg_weight,
+        stable_freq=settings.stable_freq,
+        stable_alpha=settings.stable_alpha,
+        plastic_freq=settings.plastic_freq,
+        plastic_alpha=settings.plastic_alpha,
+    )
+    return Naive(plugins=[TensorLoaderPlugin(), replay, cls_er, *plugins], **common)
+
+
+def _esm_er(
+    settings: ESMERSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    replay = _replay(settings)
+    criterion = ESMERPlugin(
+        replay,
+        reg_weight=settings.reg_weight,
+        stable_freq=settings.stable_freq,
+        stable_alpha=settings.stable_alpha,
+        loss_margin=settings.loss_margin,
+        loss_alpha=settings.loss_alpha,
+        std_margin=settings.std_margin,
+        warmup=settings.warmup,
+    )
+    return Naive(
+        plugins=[TensorLoaderPlugin(), replay, *plugins], criterion=criterion, **common
+    )
+
+
+def _replay(settings: ERSettings) -> BalancedReplayPlugin:
+    return BalancedReplayPlugin(
+        settings.memory, settings.memory_batch, reservoir=settings.reservoir
+    )
+
+
+def _joint(
+    settings: JointSettings, plugins: Sequence[BasePlugin], **common: Any
+) -> SupervisedTemplate:
+    return Joint(plugins=[TensorLoaderPlugin(), *plugins], **common)
 
 
 def _hd_balls(settings: HDBallsSettings) -> DomainScenario:
@@ -179,8 +293,17 @@ def _rotated_mnist(settings: RotatedMnistSettings) -> DomainScenario:
 
 STRATEGIES: dict[str, Callable[..., SupervisedTemplate]] = {
     "UDIL": _udil,
-    "ER": _er,
     "Fine-tune": _fine_tune,
+    "oEWC": _oewc,
+    "SI": _si,
+    "LwF": _lwf,
+    "GEM": _gem,
+    "A-GEM": _agem,
+    "ER": _er,
+    "DER++": _der,
+    "CLS-ER": _cls_er,
+    "ESM-ER": _esm_er,
+    "Joint": _joint,
 }
 
 BENCHMARKS: dict[str, Callable[..., DomainScenario]] = {

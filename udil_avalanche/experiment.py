@@ -25,16 +25,18 @@ from udil_avalanche.plots import (
     save_figure,
 )
 from udil_avalanche.plugins import AdaptiveCoefficientsPlugin
+from udil_avalanche.plugins.averaged_model import evaluated_model
 from udil_avalanche.progress import ProgressPlugin
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import RunFolder, versions, whole_file
-from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.settings import JointSettings, RunSettings, as_dict
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
 
 
 def run(settings: RunSettings) -> dict[str, Any]:
-    """Learn the domains of a benchmark one after another and keep all that is measured.
+    """Learn the domains of a benchmark one after another, or by joint training all at
+    once, and keep all that is measured.
 
     A run that is done is not repeated; one that was broken off starts anew.
 
@@ -62,7 +64,9 @@ def run(settings: RunSettings) -> dict[str, Any]:
         loggers=[logger],
         collect_all=False,
     )
-    progress = ProgressPlugin(settings.domains)
+    joint = isinstance(settings, JointSettings)
+    lessons = [benchmark.train_stream] if joint else benchmark.train_stream
+    progress = ProgressPlugin(len(lessons))
     strategy = build_strategy(
         settings,
         build_model(settings, benchmark),
@@ -73,11 +77,11 @@ def run(settings: RunSettings) -> dict[str, Any]:
     begin = time.perf_counter()
     with progress:
         strategy.eval(benchmark.test_stream)
-        for experience in benchmark.train_stream:
-            domain_begin = time.perf_counter()
-            strategy.train(experience)
+        for lesson in lessons:
+            lesson_begin = time.perf_counter()
+            strategy.train(lesson)
             strategy.eval(benchmark.test_stream)
-            seconds = time.perf_counter() - domain_begin
+            seconds = time.perf_counter() - lesson_begin
             line = _domain_line(strategy, metrics, seconds)
             folder.add_metrics(line)
             progress.end_domain(line["avg_acc"])
@@ -88,6 +92,7 @@ def run(settings: RunSettings) -> dict[str, Any]:
         "benchmark": settings.benchmark,
         "strategy": settings.strategy,
         "memory": settings.memory,
+        "joint": joint,
         "seed": settings.seed,
         "data": benchmark.data,
         **metrics.result(),
@@ -100,7 +105,7 @@ def run(settings: RunSettings) -> dict[str, Any]:
     }
     _draw(folder.path, metrics, _trajectory(strategy))
     with whole_file(folder.path / "model.safetensors") as unfinished:
-        unfinished.write_bytes(save(strategy.model.state_dict()))
+        unfinished.write_bytes(save(evaluated_model(strategy).state_dict()))
     folder.finish(result)
     return folder.result()
 

@@ -86,7 +86,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
             color=color,
             lw=1.3,
             marker="o",
-            markevery=[0],
+            markevery=_measured(line[domain:])[:1],
         )
     average = [average_accuracy(accuracies, t) for t in after if t <= columns]
     ax.plot(
@@ -94,7 +94,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
         average,
         color="black",
         lw=3.5,
-        marker="o" if rows == 1 else None,
+        marker="o" if len(_measured(average)) == 1 else None,
         label="average over the domains learned",
     )
     ax.plot([], [], ":", color="gray", label="before the domain is learned")
@@ -205,6 +205,11 @@ def _as_cube(history: Sequence[npt.ArrayLike]) -> npt.NDArray[np.float64]:
             )
         cube[:, : column + 1, column] = values.T
     return cube
+
+
+def _measured(values: npt.ArrayLike) -> list[int]:
+    measured: list[int] = np.flatnonzero(~np.isnan(values)).tolist()
+    return measured
 
 
 def _domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:

@@ -154,7 +154,7 @@ def _setting(written: str, known: Mapping[str, Any], run: str) -> str:
         for name, owner in (STRATEGIES | BENCHMARKS).items()
         if written in (each.name for each in fields(owner))
     ]
-    if owners and written not in known:
+    if owners and _plain(written) not in map(_plain, known):
         raise SettingsError(
             f"{run} has no setting '{written}': it is one of {', '.join(owners)}"
         )

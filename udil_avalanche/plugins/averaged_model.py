@@ -114,4 +114,16 @@ class StableModelPlugin(SupervisedPlugin):
             self._working_model = None
 
 
-__all__ = ["AveragedModel", "StableModelPlugin"]
+def evaluated_model(strategy: Any) -> nn.Module:
+    """The model that an evaluation of the strategy tests: the stable model if one of
+    the plugins keeps one, else the strategy's own.
+
+    :param strategy: any strategy of Avalanche.
+    """
+    for plugin in strategy.plugins:
+        if isinstance(plugin, StableModelPlugin) and plugin.stable.model is not None:
+            return plugin.stable.model
+    return strategy.model
+
+
+__all__ = ["AveragedModel", "StableModelPlugin", "evaluated_model"]

@@ -1,0 +1,125 @@
+"""What there is to set in a run.
+
+Every strategy and every benchmark adds the fields of its own dataclass to those of
+:class:`RunSettings`. To add a strategy, write its dataclass and put it into
+``STRATEGIES``. This package loads neither torch nor Avalanche, so that the command line
+can answer at once.
+"""
+
+import ast
+import inspect
+from dataclasses import fields, make_dataclass
+from typing import Any
+
+from udil_avalanche.settings.benchmarks import (
+    HDBallsSettings,
+    PermutedMnistSettings,
+    RotatedMnistSettings,
+)
+from udil_avalanche.settings.run import RunSettings
+from udil_avalanche.settings.strategies import (
+    AGEMSettings,
+    CLSERSettings,
+    DERSettings,
+    ERSettings,
+    ESMERSettings,
+    FineTuneSettings,
+    GEMSettings,
+    JointSettings,
+    LwFSettings,
+    OEWCSettings,
+    SISettings,
+    UDILSettings,
+)
+
+STRATEGIES: dict[str, type[RunSettings]] = {
+    "UDIL": UDILSettings,
+    "Fine-tune": FineTuneSettings,
+    "oEWC": OEWCSettings,
+    "SI": SISettings,
+    "LwF": LwFSettings,
+    "GEM": GEMSettings,
+    "A-GEM": AGEMSettings,
+    "ER": ERSettings,
+    "DER++": DERSettings,
+    "CLS-ER": CLSERSettings,
+    "ESM-ER": ESMERSettings,
+    "Joint": JointSettings,
+}
+
+BENCHMARKS: dict[str, type[RunSettings]] = {
+    "hd_balls": HDBallsSettings,
+    "permuted_mnist": PermutedMnistSettings,
+    "rotated_mnist": RotatedMnistSettings,
+}
+
+
+def settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
+    """The dataclass with all settings of this strategy on this benchmark.
+
+    :param strategy: a name from ``STRATEGIES``.
+    :param benchmark: a name from ``BENCHMARKS``.
+    """
+    return make_dataclass(
+        f"{strategy} on {benchmark}",
+        [("strategy", str, strategy), ("benchmark", str, benchmark)],
+        bases=(STRATEGIES[strategy], BENCHMARKS[benchmark]),
+        namespace={"__module__": __name__},
+    )
+
+
+def as_dict(settings: RunSettings) -> dict[str, Any]:
+    """The settings by name."""
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}
+
+
+def meanings(settings: type[RunSettings]) -> dict[str, str]:
+    """The line of meaning of every setting, as written below its field.
+
+    :param settings: a dataclass of this package, or what :func:`settings_class` makes.
+    """
+    found: dict[str, str] = {}
+    for base in reversed(settings.__mro__):
+        made_here = base.__module__ == __name__
+        if issubclass(base, RunSettings) and not made_here:
+            found |= _own_meanings(base)
+    return found
+
+
+def _own_meanings(settings: type) -> dict[str, str]:
+    (definition,) = ast.parse(inspect.getsource(settings)).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for statement, following in zip(definition.body, definition.body[1:], strict=False):
+        match statement, following:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(meaning))),
+            ):
+                found[name] = " ".join(meaning.split())
+    return found
+
+
+__all__ = [
+    "BENCHMARKS",
+    "STRATEGIES",
+    "AGEMSettings",
+    "CLSERSettings",
+    "DERSettings",
+    "ERSettings",
+    "ESMERSettings",
+    "FineTuneSettings",
+    "GEMSettings",
+    "HDBallsSettings",
+    "JointSettings",
+    "LwFSettings",
+    "OEWCSettings",
+    "PermutedMnistSettings",
+    "RotatedMnistSettings",
+    "RunSettings",
+    "SISettings",
+    "UDILSettings",
+    "as_dict",
+    "meanings",
+    "settings_class",
+]
