@@ -12,7 +12,7 @@ from torch import nn
 
 from udil_avalanche.benchmarks import load_mnist
 from udil_avalanche.models import EncoderPredictor
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
+from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
 
 N_FEATURES = 6
 N_CLASSES = 3
@@ -41,9 +41,7 @@ def make_scenario() -> Callable[..., DomainScenario]:
                     labels = torch.full_like(labels, t % N_CLASSES)
                 noise = torch.randn(size, N_FEATURES, generator=generator)
                 inputs = (centres[labels] + noise) @ turn
-                stream.append(
-                    DomainTensors(lambda inputs=inputs: inputs, labels, OneSlot())
-                )
+                stream.append(domain_of(inputs, labels))
         return DomainScenario(**streams, n_classes=N_CLASSES, data="gaussians")
 
     return make

@@ -105,3 +105,14 @@ def test_a_batch_larger_than_the_memory_is_the_whole_memory() -> None:
     memory = BalancedMemory(10)
     add(memory, 100)
     assert memory.sample(50).tolist() == list(range(10))
+
+
+def test_a_small_domains_share_of_a_batch_goes_to_the_others() -> None:
+    memory = BalancedMemory(99)
+    add(memory, 3)
+    add(memory, 100)
+    add(memory, 100)
+    for _ in range(20):
+        counts = torch.bincount(memory.domains[memory.sample(60)], minlength=3)
+        assert counts[0] == 3 and counts.sum() == 60
+        assert abs(counts[1] - counts[2]) <= 1

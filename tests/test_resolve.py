@@ -76,6 +76,10 @@ def test_a_config_file_can_name_strategy_and_benchmark(
     assert (settings.strategy, settings.benchmark) == ("ER", "hd_balls")
     settings = resolve("UDIL", config_file=file, configs=configs)
     assert (settings.strategy, settings.benchmark) == ("UDIL", "hd_balls")
+    settings = resolve("UDIL", overrides=["strategy=er"], config_file=file)
+    assert (settings.strategy, settings.benchmark) == ("ER", "hd_balls")
+    answer = message("UDIL", "hd_balls", overrides=["benchmark=nonsense"])
+    assert answer.startswith("there is no benchmark 'nonsense'")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def build_benchmark(settings: RunSettings) -> DomainScenario:
 
 
 def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
-    """The model that the paper uses on this benchmark, with new weights.
+    """The model of this benchmark, with new weights.
 
     :param settings: the settings of the run.
     :param benchmark: what it is to learn.

@@ -155,6 +155,8 @@ def _run(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     if folder.is_done:
         print("This run is done already; to run it again, remove its folder.")
+        if folder.result()["data"] == "mnist-5000":
+            print("It had only 5,000 digits to learn from, not the whole of MNIST.")
     else:
         if folder.is_begun:
             print("This run was begun but not finished: starting it anew.")

@@ -120,7 +120,8 @@ class BalancedMemory(Memory):
         """Draw a memory batch that is balanced over the domains.
 
         Without replacement; where ``size`` is no multiple of the number of domains,
-        randomly chosen ones give a sample more.
+        randomly chosen ones give a sample more, and so do the others for a domain that
+        has too few.
 
         :param size: samples to draw; the whole memory if it holds fewer.
         :return: their positions in the memory, in ascending order of domain.
@@ -128,15 +129,14 @@ class BalancedMemory(Memory):
         if size >= len(self):
             return torch.arange(len(self), device=self.domains.device)
         device = self.domains.device
-        share, rest = divmod(size, self.n_domains)
         shuffled = torch.argsort(self.domains + torch.rand(len(self), device=device))
         first = torch.searchsorted(
             self.domains, torch.arange(self.n_domains, device=device)
         )
         rank = torch.arange(len(self), device=device) - first[self.domains]
-        allowed = torch.full((self.n_domains,), share, device=device)
-        allowed[torch.randperm(self.n_domains, device=device)[:rest]] += 1
-        return shuffled[rank < allowed[self.domains]]
+        # The first of every domain, then the second of every domain, and so on.
+        in_turn = torch.argsort(rank + torch.rand(len(self), device=device))
+        return shuffled[in_turn[:size].sort().values]
 
     def _choose(self, labels: Tensor, size: int) -> Tensor:
         """Positions of ``size`` random samples, balanced by class if wanted."""

@@ -95,7 +95,7 @@ class DomainDiscriminator(nn.Module):
         :param n_domains: at least as many domains as now.
         """
         copied = copy.deepcopy(self)
-        head = nn.Linear(self.head.in_features, n_domains).to(self.head.weight.device)
+        head = nn.Linear(self.head.in_features, n_domains).to(self.head.weight)
         with torch.no_grad():
             head.weight[: self.head.out_features] = self.head.weight
             head.bias[: self.head.out_features] = self.head.bias

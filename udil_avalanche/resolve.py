@@ -55,17 +55,18 @@ def resolve(
     :raises SettingsError: if a name or a value is wrong.
     """
     stages = [] if config_file is None else [_load(Path(config_file))]
-    stages += [dict(options or {}), dict(_split(override) for override in overrides)]
+    chosen = {"strategy": strategy, "benchmark": benchmark, **(options or {})}
+    stages += [
+        {key: value for key, value in chosen.items() if value is not None},
+        dict(_split(override) for override in overrides),
+    ]
 
     names = {}
-    for kind, chosen, known in (
-        ("strategy", strategy, STRATEGIES),
-        ("benchmark", benchmark, BENCHMARKS),
-    ):
+    for kind, known in (("strategy", STRATEGIES), ("benchmark", BENCHMARKS)):
         written = [stage.pop(kind) for stage in stages if kind in stage]
-        if chosen is None and not written:
+        if not written:
             raise SettingsError(f"choose a {kind}: --{kind} {' | '.join(known)}")
-        names[kind] = nearest(str(chosen or written[-1]), known, kind)
+        names[kind] = nearest(str(written[-1]), known, kind)
 
     if configs.is_dir():
         tried = configs / names["benchmark"] / f"{names['strategy'].lower()}.yaml"

@@ -1,6 +1,7 @@
 """Domains that live in memory as tensors, as datasets and streams of Avalanche."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -27,7 +28,8 @@ class OneSlot:
     def get(self, owner: object, make: Callable[[], Tensor]) -> Tensor:
         """The inputs of ``owner``, made now unless they were the last to be used."""
         if self._owner is not owner:
-            self._value = torch.zeros(0)
+            # Let go of the old inputs before the new ones are made.
+            self._owner, self._value = None, torch.zeros(0)
             self._value = make()
             self._owner = owner
         return self._value
@@ -65,6 +67,19 @@ class DomainTensors(Dataset):
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples at ``indices``, in one go."""
         return _as_float(self.inputs[indices]), self.labels[indices]
+
+
+def domain_of(inputs: Tensor, labels: Tensor) -> DomainTensors:
+    """The samples of a domain whose inputs are there already.
+
+    :param inputs: all inputs.
+    :param labels: the class of each sample.
+    """
+    return DomainTensors(partial(_itself, inputs), labels, OneSlot())
+
+
+def _itself(inputs: Tensor) -> Tensor:
+    return inputs
 
 
 def _as_float(inputs: Tensor) -> Tensor:
@@ -142,5 +157,6 @@ __all__ = [
     "DomainTensors",
     "OneSlot",
     "TensorSource",
+    "domain_of",
     "tensor_source",
 ]

@@ -1,6 +1,7 @@
 """HD-Balls, permuted and rotated MNIST."""
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from udil_avalanche.benchmarks import (
     rotated_mnist,
 )
 from udil_avalanche.benchmarks.mnist import rotate
+from udil_avalanche.tensor_data import DomainTensors, OneSlot
 
 
 def tensors(experience: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -171,4 +173,27 @@ def test_scenarios_describe_themselves(mnist_root: Path) -> None:
     assert (balls.n_classes, balls.input_shape, balls.data) == (2, (100,), "hd_balls")
     digits = rotated_mnist(mnist_root, domains=1, train_per_domain=10)
     assert (digits.n_classes, digits.input_shape) == (10, (1, 28, 28))
-    assert digits.data in ("mnist", "mnist-5000")
+    assert digits.data == "mnist"
+
+
+def test_domains_can_be_pickled_for_workers(mnist_root: Path) -> None:
+    balls = hd_balls(domains=1, train_per_domain=10, test_per_domain=10)
+    digits = rotated_mnist(mnist_root, domains=1, train_per_domain=10)
+    for scenario in (balls, digits):
+        domain = scenario.train_stream[0].dataset._flat_data._datasets[0]
+        again = pickle.loads(pickle.dumps(domain))
+        assert torch.equal(again.inputs, domain.inputs)
+
+
+def test_a_domain_whose_making_failed_does_not_spoil_the_others() -> None:
+    slot = OneSlot()
+
+    def fail() -> torch.Tensor:
+        raise MemoryError
+
+    good = DomainTensors(lambda: torch.ones(2, 3), torch.zeros(2), slot)
+    bad = DomainTensors(fail, torch.zeros(2), slot)
+    assert good.inputs.shape == (2, 3)
+    with pytest.raises(MemoryError):
+        _ = bad.inputs
+    assert good.inputs.shape == (2, 3)

@@ -19,12 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics, domain_metrics
 from udil_avalanche.evaluation.formulas import (
     average_accuracy,
+    average_of_average_accuracy,
     forgetting,
     forward_transfer,
 )
 from udil_avalanche.evaluation.loggers import CSVLogger
 
 AVG_ACC = "Domain/avg_acc/eval_phase/test_stream"
+AVG_OF_AVG_ACC = "Domain/avg_of_avg_acc/eval_phase/test_stream"
 FORGETTING = "Domain/forgetting/eval_phase/test_stream"
 FORWARD_TRANSFER = "Domain/forward_transfer/eval_phase/test_stream"
 MATRIX = "Domain/accuracy_matrix/eval_phase/test_stream"
@@ -72,6 +74,7 @@ def test_whole_run_against_accuracies_by_hand(benchmark, test_data, make_strateg
     assert FORWARD_TRANSFER not in results[0]
     assert metric.result() == {
         "avg_acc": results[-1][AVG_ACC],
+        "avg_of_avg_acc": results[-1][AVG_OF_AVG_ACC],
         "forgetting": results[-1][FORGETTING],
         "forward_transfer": results[-1][FORWARD_TRANSFER],
     }
@@ -181,7 +184,7 @@ def test_evaluations_that_belong_to_no_row_emit_nothing(benchmark, make_strategy
     strategy.eval(benchmark.train_stream)
     strategy.train(benchmark.train_stream[1], eval_streams=[benchmark.train_stream])
     curves = strategy.evaluator.get_all_metrics()
-    assert set(curves) == {AVG_ACC, MATRIX}
+    assert set(curves) == {AVG_ACC, AVG_OF_AVG_ACC, MATRIX}
     assert curves[AVG_ACC][0] == [8]
 
 
@@ -344,6 +347,9 @@ def test_tensorboard_shows_scalars_and_one_picture_per_evaluation(
     events.Reload()
     expected = {
         AVG_ACC: [(8 * t, average_accuracy(R, t)) for t in (1, 2, 3)],
+        AVG_OF_AVG_ACC: [
+            (8 * t, average_of_average_accuracy(R, 1, t)) for t in (1, 2, 3)
+        ],
         FORGETTING: [(8 * t, forgetting(R, t)) for t in (2, 3)],
         FORWARD_TRANSFER: [(8 * t, forward_transfer(R, r, t)) for t in (2, 3)],
     }

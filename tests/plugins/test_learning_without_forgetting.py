@@ -145,5 +145,5 @@ def test_it_forgets_less_than_fine_tuning(
 def test_a_teacher_that_the_strategy_does_not_know_is_refused(
     naive: Any, make_scenario: Any, make_model: Any
 ) -> None:
-    with pytest.raises(ValueError, match="LwFPlugin has no teacher"):
+    with pytest.raises(ValueError, match="HistoryModelPlugin, LwFPlugin"):
         naive(make_model(), lwf()[1:]).train(make_scenario().train_stream)

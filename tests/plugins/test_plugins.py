@@ -430,3 +430,52 @@ def test_annealing_lowers_the_rate_at_the_end_of_each_domain(
     one_domain = [1, 1, 1, 1, 0.775, 0.55, 0.325, 0.1]
     assert rates == pytest.approx(2 * one_domain)
     assert strategy.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+
+
+def test_a_reservoir_is_refused_where_the_memory_must_hold_past_domains_only() -> None:
+    replay = BalancedReplayPlugin(reservoir=True)
+    for make in (HistoryModelPlugin, DiscriminatorPlugin):
+        with pytest.raises(ValueError, match="reservoir=False"):
+            make(replay)
+
+
+@pytest.mark.parametrize("order", [[0, 2], [2, 0, 1], [0, 2, 1]])
+def test_missing_or_late_collaborators_are_named(
+    naive: Any, make_scenario: Any, make_model: Any, order: list[int]
+) -> None:
+    replay = BalancedReplayPlugin()
+    history = HistoryModelPlugin(replay)
+    parts = [replay, history, EmbeddingDistillationPlugin(replay, history)]
+    strategy = naive(make_model(), [parts[k] for k in order])
+    wanted = "BalancedReplayPlugin, HistoryModelPlugin, EmbeddingDistillationPlugin"
+    with pytest.raises(ValueError, match=wanted):
+        strategy.train(make_scenario().train_stream[0])
+
+
+def test_the_last_smaller_batch_can_be_left_out(
+    naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    strategy = naive(make_model(), [TensorLoaderPlugin()])
+    strategy.train(make_scenario(size=65).train_stream[0], drop_last=True)
+    assert strategy.clock.train_iterations == 4
+
+
+def test_logged_divergence_counts_only_the_domains_in_the_batch(
+    naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=1)
+    plugin = DiscriminatorPlugin(replay, hidden=8)
+    seen: list[tuple[float, float]] = []
+
+    def look(strategy: Any) -> None:
+        if replay.batch is not None:
+            present = plugin.divergence[replay.batch.domains]
+            seen.append((float(plugin.terms["divergence"]), float(present.mean())))
+
+    watch = Watch("before_backward", look)
+    naive(make_model(), [replay, plugin, watch]).train(
+        make_scenario(domains=4).train_stream
+    )
+    assert len(seen) == 12
+    for logged, expected in seen:
+        assert logged == pytest.approx(expected)

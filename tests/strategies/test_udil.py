@@ -319,3 +319,30 @@ def test_avalanches_own_permuted_mnist(
         experience._dataset = experience.dataset.subset(range(0, 10_000, 20))
     strategy.eval(benchmark.test_stream)
     assert np.nanmin(metrics.matrix[1]) > 30, "far better than one in ten"
+
+
+def test_models_in_double_precision(make_udil: Any, make_model: Any) -> None:
+    from udil_avalanche.tensor_data import DomainScenario, domain_of
+
+    domains = [
+        domain_of(torch.randn(40, 6, dtype=torch.float64), torch.randint(3, (40,)))
+        for _ in range(3)
+    ]
+    scenario = DomainScenario(train=domains, test=domains, n_classes=3, data="noise")
+    strategy = make_udil(model=make_model().double())
+    strategy.train(scenario.train_stream)
+    assert weights(strategy).dtype == torch.float64
+    assert weights(strategy).isfinite().all()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_without_beta_needs_no_discriminator(
+    make_udil: Any, name: str
+) -> None:
+    strategy = make_udil(preset=PRESETS[name])
+    assert (strategy.discriminator is not None) is (name in ("LwF", "BiC"))
+
+
+def test_negative_weights_are_refused(make_udil: Any) -> None:
+    with pytest.raises(ValueError, match="must not be negative"):
+        make_udil(lambda_d=-1)

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
+from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
 
 
 def hd_balls(
@@ -57,8 +57,7 @@ def _ball(mu: Tensor, size: int, sigma: float, generator: torch.Generator) -> Te
 
 
 def _domain(points: Tensor, mu: Tensor) -> DomainTensors:
-    labels = (points @ mu > 1).long()
-    return DomainTensors(lambda: points, labels, OneSlot())
+    return domain_of(points, labels=(points @ mu > 1).long())
 
 
 __all__ = ["hd_balls"]

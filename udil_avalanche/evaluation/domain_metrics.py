@@ -20,6 +20,7 @@ from torch import Tensor
 
 from udil_avalanche.evaluation.formulas import (
     average_accuracy,
+    average_of_average_accuracy,
     forgetting,
     forward_transfer,
 )
@@ -40,6 +41,7 @@ class DomainMetrics(PluginMetric):
     Emitted after an evaluation, in percent, at the number of training iterations:
 
     - ``Domain/avg_acc``: average accuracy over the domains trained so far,
+    - ``Domain/avg_of_avg_acc``: average of that over the domains trained so far,
     - ``Domain/forgetting``: average forgetting, from the second domain on,
     - ``Domain/forward_transfer``: from the second domain on, if the model was
       evaluated before any training and on each domain before that was learned,
@@ -92,10 +94,13 @@ class DomainMetrics(PluginMetric):
         """The metrics at the present domain, None where an accuracy is missing."""
         t = len(self.trained_domains)
         if t == 0:
-            return {"avg_acc": None, "forgetting": None, "forward_transfer": None}
+            return dict.fromkeys(
+                ["avg_acc", "avg_of_avg_acc", "forgetting", "forward_transfer"]
+            )
         R = self.matrix
         values = {
             "avg_acc": average_accuracy(R, t),
+            "avg_of_avg_acc": average_of_average_accuracy(R, 1, t),
             "forgetting": forgetting(R, t),
             "forward_transfer": forward_transfer(R, self.initial, t),
         }

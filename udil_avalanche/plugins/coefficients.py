@@ -16,6 +16,7 @@ from udil_avalanche.losses import (
 )
 from udil_avalanche.losses.domains import domain_means
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.collaborators import require_before
 from udil_avalanche.plugins.discriminator import DiscriminatorPlugin
 from udil_avalanche.plugins.history_model import HistoryModelPlugin
 
@@ -37,9 +38,8 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
 
     :param replay: where the samples of past domains come from.
     :param history: the history model, made with the same ``replay``.
-    :param discriminator: measures the divergence; it must come before this plugin in
-        the strategy's list. Without it the divergence counts as 2, the largest there
-        is, so that the bound holds.
+    :param discriminator: measures the divergence. Without it the divergence counts as
+        2, the largest there is, so that the bound holds.
     :param coefficients: Omega; the discriminator's should be the same.
     :param c: C, the weight of the generalisation term.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
@@ -84,6 +84,8 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
 
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Start Omega anew and measure the error of H_{t-1} on the memory."""
+        measured = [] if self.discriminator is None else [self.discriminator]
+        require_before(strategy, self, self.replay, self.history, *measured)
         memory = self.replay.memory
         if len(memory) == 0 or self.history.model is None:
             self._estimates = None
@@ -121,7 +123,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         present = torch.bincount(batch.domains, minlength=n_past) > 0
 
         def update(previous: Tensor, values: Tensor) -> Tensor:
-            return torch.where(present, values, previous)
+            return torch.where(present, values.to(previous), previous)
 
         estimates.current_error = wrong[:n].mean()
         estimates.current_disagreement = differs[:n].mean()

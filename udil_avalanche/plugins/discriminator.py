@@ -13,6 +13,10 @@ from udil_avalanche.losses import (
 )
 from udil_avalanche.models import DomainDiscriminator
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.collaborators import (
+    require_before,
+    require_past_domains_only,
+)
 from udil_avalanche.plugins.encoder_plugin import EncoderPlugin
 
 
@@ -22,9 +26,9 @@ class DiscriminatorPlugin(EncoderPlugin):
 
     Both sides come from one forward and one backward pass of d, as with a gradient
     reversal layer: d's loss is V_d, and the encoder receives the derivative of
-    -lambda_d V_d by the embeddings. The paper's algorithm lets the encoder face d after
-    its step, this one before it; that saves a second pass through d, and the two differ
-    by one step of d in some thousands.
+    -lambda_d V_d by the embeddings. The paper's algorithm lets the encoder face d and
+    beta after their steps, this one before them; that saves a second pass through d,
+    and the two differ by one step in some thousands.
 
     d and its optimizer live outside the model, whose optimizer would otherwise train d
     as well. With each new domain d gains an output and keeps what it has learned; its
@@ -49,6 +53,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
+        require_past_domains_only(self, replay)
         self.replay = replay
         self.lambda_d = lambda_d
         self.lr = lr
@@ -63,6 +68,7 @@ class DiscriminatorPlugin(EncoderPlugin):
 
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Make room for the new domain."""
+        require_before(strategy, self, self.replay)
         self._optimizer = None
 
     def after_forward(self, strategy: Any, **kwargs: Any) -> None:
@@ -89,9 +95,10 @@ class DiscriminatorPlugin(EncoderPlugin):
             truth = batch.domains.new_full((len(embeddings),), n_past)
             truth[batch.n_current :] = batch.domains
             accuracy = (domain_logits.argmax(dim=1) == truth).float().mean()
+            present = torch.bincount(batch.domains, minlength=n_past) > 0
         self.terms = {
             "V_d": value.detach(),
-            "divergence": self.divergence.mean(),
+            "divergence": (self.divergence * present).sum() / present.sum(),
             "discriminator_accuracy": accuracy,
         }
 
@@ -113,7 +120,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         if self.discriminator is None:
             self.discriminator = DomainDiscriminator(
                 embeddings.shape[1], n_domains, self.hidden
-            ).to(embeddings.device)
+            ).to(embeddings)
         if self._optimizer is None:
             self.discriminator = self.discriminator.grown(n_domains)
             parameters = self.discriminator.parameters()

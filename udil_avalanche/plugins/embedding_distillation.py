@@ -4,6 +4,7 @@ from typing import Any
 
 from udil_avalanche.losses import embedding_distillation_loss
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.collaborators import require_before
 from udil_avalanche.plugins.encoder_plugin import EncoderPlugin
 from udil_avalanche.plugins.history_model import HistoryModelPlugin
 
@@ -34,6 +35,10 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         self.replay = replay
         self.history = history
         self.lambda_p = lambda_p
+
+    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Refuse to work without replay and history model."""
+        require_before(strategy, self, self.replay, self.history)
 
     def before_backward(self, strategy: Any, **kwargs: Any) -> None:
         """Add lambda_p V_p to the model's loss."""

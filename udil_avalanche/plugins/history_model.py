@@ -9,6 +9,7 @@ from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor, nn
 
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.collaborators import require_past_domains_only
 from udil_avalanche.plugins.encoder_plugin import EmbeddingTap
 
 
@@ -30,6 +31,8 @@ class HistoryModelPlugin(SupervisedPlugin):
         self, replay: BalancedReplayPlugin | None = None, encoder: str = "encoder"
     ) -> None:
         super().__init__()
+        if replay is not None:
+            require_past_domains_only(self, replay)
         self.replay = replay
         self.encoder = encoder
         self.model: nn.Module | None = None

@@ -6,6 +6,7 @@ from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
 from udil_avalanche.losses import distillation_loss
+from udil_avalanche.plugins.collaborators import require_before
 from udil_avalanche.plugins.history_model import HistoryModelPlugin
 
 
@@ -32,7 +33,8 @@ class LwFPlugin(SupervisedPlugin):
     3. The teacher answers in each step anew rather than once before training, so that
        the training data may be augmented.
 
-    :param history: keeps the teacher; it must be one of the strategy's plugins, too.
+    :param history: keeps the teacher; it must be one of the strategy's plugins, too,
+        before this one.
     :param alpha: :math:`\\alpha`, weight of the distillation in the model's loss.
     :param temperature: T.
     """
@@ -53,11 +55,7 @@ class LwFPlugin(SupervisedPlugin):
 
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Refuse to work without a teacher."""
-        if self.history not in strategy.plugins:
-            raise ValueError(
-                "LwFPlugin has no teacher: give its HistoryModelPlugin to the strategy "
-                "as well, plugins=[history, LwFPlugin(history)]."
-            )
+        require_before(strategy, self, self.history)
 
     def before_backward(self, strategy: Any, **kwargs: Any) -> None:
         """Add the distillation to the model's loss."""

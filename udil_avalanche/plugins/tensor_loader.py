@@ -18,6 +18,7 @@ class TensorLoader:
     :param source: the tensors behind it.
     :param batch_size: samples per mini-batch; the last one may be smaller.
     :param shuffle: whether each epoch has an order of its own.
+    :param drop_last: whether to leave out a last mini-batch that is smaller.
     """
 
     def __init__(
@@ -26,11 +27,13 @@ class TensorLoader:
         source: TensorSource,
         batch_size: int,
         shuffle: bool,
+        drop_last: bool = False,
     ) -> None:
         self.dataset = dataset
         self.source = source
         self.batch_size = batch_size
         self.shuffle = shuffle
+        self.drop_last = drop_last
         self._attributes = [
             torch.as_tensor(list(attribute))
             for attribute in dataset._data_attributes.values()
@@ -38,12 +41,14 @@ class TensorLoader:
         ]
 
     def __len__(self) -> int:
+        if self.drop_last:
+            return len(self.dataset) // self.batch_size
         return -(-len(self.dataset) // self.batch_size)
 
     def __iter__(self) -> Iterator[list[Tensor]]:
         n = len(self.dataset)
         order = torch.randperm(n) if self.shuffle else torch.arange(n)
-        for positions in order.split(self.batch_size):
+        for positions in order.split(self.batch_size)[: len(self)]:
             x, y = self.source.domain.batch(self.source.indices[positions])
             yield [x, y, *(values[positions] for values in self._attributes)]
 
@@ -57,20 +62,26 @@ class TensorLoaderPlugin(SupervisedPlugin):
     """
 
     def before_training_exp(
-        self, strategy: Any, shuffle: bool = True, **kwargs: Any
+        self,
+        strategy: Any,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        **kwargs: Any,
     ) -> None:
         """Replace the training loader."""
-        self._replace(strategy, strategy.train_mb_size, shuffle)
+        self._replace(strategy, strategy.train_mb_size, shuffle, drop_last)
 
     def before_eval_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Replace the evaluation loader."""
-        self._replace(strategy, strategy.eval_mb_size, shuffle=False)
+        self._replace(strategy, strategy.eval_mb_size, shuffle=False, drop_last=False)
 
-    def _replace(self, strategy: Any, batch_size: int, shuffle: bool) -> None:
+    def _replace(
+        self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
+    ) -> None:
         source = tensor_source(strategy.adapted_dataset)
         if source is not None:
             strategy.dataloader = TensorLoader(
-                strategy.adapted_dataset, source, batch_size, shuffle
+                strategy.adapted_dataset, source, batch_size, shuffle, drop_last
             )
 
 

@@ -9,12 +9,7 @@ from torch import Tensor
 
 from udil_avalanche.losses import classification_loss
 from udil_avalanche.plugins.tensor_loader import TensorLoader
-from udil_avalanche.tensor_data import (
-    DomainTensors,
-    OneSlot,
-    TensorSource,
-    tensor_source,
-)
+from udil_avalanche.tensor_data import TensorSource, domain_of, tensor_source
 
 
 class Joint(JointTraining):
@@ -67,8 +62,7 @@ def _gathered(sources: Sequence[TensorSource]) -> TensorSource:
     for part, source in zip(inputs.split(sizes), sources, strict=True):
         part.copy_(source.domain.inputs[source.indices])
     labels = torch.cat([source.domain.labels[source.indices] for source in sources])
-    domain = DomainTensors(lambda: inputs, labels, OneSlot())
-    return TensorSource(domain, torch.arange(len(labels)))
+    return TensorSource(domain_of(inputs, labels), torch.arange(len(labels)))
 
 
 __all__ = ["Joint"]

@@ -41,7 +41,8 @@ class UDIL(SupervisedTemplate):
     After the domain, :class:`HistoryModelPlugin` keeps H_t and the memory is shared out
     anew. The first domain is plain training, with V_s.
 
-    A weight of 0 leaves its plugin out, and with it its cost.
+    A weight of 0 leaves its plugin out, and with it its cost; so does a preset without
+    beta with the discriminator, whose game beta weighs.
 
     :param model: h = p o e.
     :param optimizer: the model's optimizer.
@@ -108,6 +109,10 @@ class UDIL(SupervisedTemplate):
         eval_every: int = -1,
         peval_mode: str = "epoch",
     ) -> None:
+        if min(c, lambda_d, lambda_p, lambda_s) < 0:
+            raise ValueError(
+                "The weights c, lambda_d, lambda_p and lambda_s must not be negative."
+            )
         self.domain_power = domain_power
         self.reset_optimizer = reset_optimizer
         omega = Coefficients(lr_coefficients, preset.coefficients if preset else None)
@@ -118,7 +123,8 @@ class UDIL(SupervisedTemplate):
         parts: list[Any] = [TensorLoaderPlugin(), self.replay, self.history]
 
         self.discriminator: DiscriminatorPlugin | None = None
-        if lambda_d > 0:
+        uses_beta = preset is None or preset.coefficients(2)[1] > 0
+        if lambda_d > 0 and uses_beta:
             self.discriminator = DiscriminatorPlugin(
                 self.replay,
                 lambda_d=lambda_d,
