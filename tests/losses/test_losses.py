@@ -237,6 +237,15 @@ def test_supcon_loss_at_any_scale(scale: float, temperature: float) -> None:
     assert actual == pytest.approx(expected, rel=1e-4)
 
 
+def test_supcon_of_tight_classes_far_apart() -> None:
+    centres, labels = torch.randn(3, 50).double(), torch.arange(12) % 3
+    for scale, dtype in ((1, torch.float32), (10, torch.float32), (1e4, torch.float64)):
+        noise = 0.05 * torch.randn(12, 50)
+        embeddings = (scale * centres[labels] + noise).to(dtype)
+        actual = supcon_loss(embeddings, labels).item()
+        assert actual == pytest.approx(slow_supcon(embeddings, labels, 1.0), rel=1e-3)
+
+
 def test_supcon_gradient_is_finite_where_embeddings_coincide() -> None:
     embeddings = torch.ones(4, 8, requires_grad=True)
     supcon_loss(embeddings, torch.tensor([0, 0, 1, 1])).backward()

@@ -17,6 +17,11 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
     log-sum-exp leaves the anchor itself out before the maximum is taken, so the value
     is the formula's for embeddings of any scale. A batch without a pair gives 0.
 
+    Distances come from inner products about the batch's mean, which is fast. In single
+    precision, embeddings that are nearer to each other than about a thousandth of their
+    distance from that mean count as equally near: give embeddings in double precision
+    where classes are as tight and as far apart as that.
+
     :param embeddings: e(x), one row per sample.
     :param labels: true classes; domains play no part.
     :param temperature: divides the distances; the paper's formula has 1.
