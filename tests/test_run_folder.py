@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from udil_avalanche.resolve import resolve
-from udil_avalanche.run_folder import RunFolder, fingerprint, plain, whole_file
+from udil_avalanche.run_folder import RunFolder, fingerprint, plain
 from udil_avalanche.settings import RunSettings
+from udil_avalanche.whole_file import whole_file
 
 
 @pytest.fixture

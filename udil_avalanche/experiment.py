@@ -28,8 +28,9 @@ from udil_avalanche.plugins import AdaptiveCoefficientsPlugin
 from udil_avalanche.plugins.averaged_model import evaluated_model
 from udil_avalanche.progress import ProgressPlugin
 from udil_avalanche.resolve import SettingsError
-from udil_avalanche.run_folder import RunFolder, versions, whole_file
+from udil_avalanche.run_folder import RunFolder, versions
 from udil_avalanche.settings import JointSettings, RunSettings, as_dict
+from udil_avalanche.whole_file import whole_file
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
 

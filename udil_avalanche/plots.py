@@ -20,6 +20,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
 from udil_avalanche.evaluation.formulas import average_accuracy
+from udil_avalanche.whole_file import whole_file
 
 _DPI = 120
 _COLORMAP = "viridis"
@@ -160,12 +161,8 @@ def save_figure(fig: Figure, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(path) as unfinished:
         fig.savefig(unfinished, format=path.suffix[1:], dpi=_DPI)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _new_figure(width: float, height: float) -> Figure:

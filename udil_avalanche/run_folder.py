@@ -11,8 +11,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from omegaconf import OmegaConf
 
 from udil_avalanche import __version__
 from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.whole_file import whole_file
 
 WITHOUT_EFFECT = ("output", "data", "device", "threads")
 """Settings that say where a run takes place, not what it is."""
@@ -119,23 +119,6 @@ class RunFolder:
             unfinished.write_text("{\n" + ",\n".join(entries) + "\n}\n")
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Write a file so that it is there whole or, after a failure, as it was before.
-
-    :param path: the file.
-    :return: the name under which to write it; it gets its own when the block ends.
-    """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield unfinished
-        with unfinished.open("rb+") as written:
-            os.fsync(written.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 def fingerprint(settings: RunSettings) -> str:
     """Eight hexadecimal digits that tell settings with different results apart.
 
@@ -190,4 +173,4 @@ def _commit() -> str | None:
     return answer.stdout.strip()
 
 
-__all__ = ["RunFolder", "fingerprint", "plain", "versions", "whole_file"]
+__all__ = ["RunFolder", "fingerprint", "plain", "versions"]

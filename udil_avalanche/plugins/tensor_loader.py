@@ -54,8 +54,8 @@ class TensorLoader:
 
 
 class TensorLoaderPlugin(SupervisedPlugin):
-    """Feeds domains of tensors to any strategy about ten times as fast as Avalanche's
-    data loaders, which ask for one sample at a time.
+    """Feeds domains of tensors to any strategy by whole mini-batches; Avalanche's data
+    loaders ask for one sample at a time.
 
     Put it first in the list of plugins, so that others may still replace the loader.
     Datasets that are not made of tensors keep the loader that they have.
