@@ -58,6 +58,9 @@ class RunSettings:
     validation: float = number(0.0, at_least=0, below=1)
     """share of every training domain that is held out and tested on instead of the
     test set: for choosing settings"""
+    test_all_domains: bool = False
+    """test after each domain on all domains; otherwise on those learned so far and the
+    next, which is all that the paper's metrics read"""
     device: str = "cpu"
     """where to compute: cpu, cuda, cuda:1, mps"""
     threads: int | None = number(None, at_least=1)
