@@ -9,8 +9,8 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
+from udil_avalanche.arguments import Parser
 from udil_avalanche.resolve import SettingsError, nearest, resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import (
@@ -33,19 +33,19 @@ OPTIONS = (
 """The settings with an option of their own; the others are given as key=value."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise SettingsError(message)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask for.
 
     :param arguments: the command line; that of the process by default.
     :return: the exit code.
     """
+    arguments = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
     try:
+        if arguments and arguments[0] == "report":
+            from udil_avalanche.report.command import report
+
+            return report(arguments[1:])
         given, rest = parser.parse_known_args(arguments)
         _refuse_unknown_options(rest, known=list(parser._option_string_actions))
         if given.list and not (given.strategy and given.benchmark):
@@ -80,11 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        usage="%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]",
+    parser = Parser(
+        usage="%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]\n"
+        "       %(prog)s report RUNS ...",
         description="Learn the domains of a benchmark one after another.",
         epilog="Every other setting is given as key=value, for instance lr=0.01; "
-        "--list with a strategy and a benchmark shows them all.",
+        "--list with a strategy and a benchmark shows them all. The other "
+        "commands have a --help of their own.",
         allow_abbrev=False,
     )
     parser.add_argument("--strategy", metavar="NAME", help=" | ".join(STRATEGIES))

@@ -1,0 +1,95 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from udil_avalanche.command_line import main
+
+SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
+
+
+def test_the_tables_on_the_standard_output(
+    all_methods: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(all_methods)]) == 0
+    shown = capsys.readouterr().out
+    assert "## HD-Balls, 400 samples in memory" in shown
+    lines = shown.splitlines()
+    [udil] = [line for line in lines if "| UDIL |" in line]
+    assert [entry.strip() for entry in udil.split("|")[1:-1]] == [
+        "400",
+        "UDIL",
+        "0-2",
+        "**81.0 ± 1.0**",
+        "86.9 ± 0.2",
+        "-5.9 ▼",
+        "5.3 ± 0.0",
+        "3.4 ± 0.4",
+        "+1.8 ▼",
+        "60 s",
+    ]
+    [second] = [line for line in lines if "| ESM-ER |" in line]
+    assert "| *79.0 ± 1.0* |" in second
+    [joint] = [line for line in lines if "| Joint |" in line]
+    assert joint.startswith("| ∞ | Joint | 0-2 | 83.0 ± 1.0 | 91.1 ± 0.3 |")
+    assert re.search(r"torch \d", shown) and "cores" in shown
+    widths = {line.count("|") for line in lines if line.startswith("|")}
+    assert len(widths) == 1
+
+
+def test_missing_cells_are_shown_as_missing(
+    make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run("ER")
+    assert main(["report", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "| 400 | GEM | missing | missing | 69.7 ± 0.7 | - |" in shown
+    assert "No runs yet: Permuted MNIST, 200 samples in memory;" in shown
+
+
+def test_the_tables_in_a_file(
+    all_methods: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "made" / "RESULTS.md"
+    assert main(["report", str(all_methods), "--markdown", str(file)]) == 0
+    assert file.read_text().startswith("# Results\n")
+    assert "| UDIL |" in file.read_text()
+    assert capsys.readouterr().out == f"{file}\n"
+
+
+def test_a_report_does_not_wait_for_torch(all_methods: Path) -> None:
+    command = [sys.executable, "-X", "importtime", str(SCRIPT), "report"]
+    answer = subprocess.run(
+        [*command, str(all_methods)], capture_output=True, text=True, timeout=60
+    )
+    assert answer.returncode == 0
+    assert "| UDIL |" in answer.stdout
+    imported = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
+    assert not {"torch", "avalanche"} & imported
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["report"], "the following arguments are required: RUNS"),
+        (["report", "nowhere"], "there is no folder nowhere"),
+        (["report", "."], "no finished runs below ."),
+        (["report", ".", "--sed"], "unrecognized arguments: --sed"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(
+    arguments: list[str],
+    answer: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert answer in captured.err
+    assert captured.err.count("\n") == 1

@@ -1,0 +1,231 @@
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from udil_avalanche.report.cells import cells_of
+from udil_avalanche.report.collect import collect
+from udil_avalanche.report.paper import MEMORY_SIZES, METHODS, paper_figure
+from udil_avalanche.report.statistic import Statistic
+from udil_avalanche.report.tables import Row, Table, missing_tables, tables_of
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.settings import STRATEGIES
+
+
+def tables(*places: Path) -> list[Table]:
+    return tables_of(cells_of(collect(places).runs))
+
+
+def row_of(table: Table, method: str) -> Row:
+    [row] = [row for row in table.rows if row.method == method]
+    return row
+
+
+def test_the_methods_are_those_that_can_be_run() -> None:
+    assert set(METHODS) == set(STRATEGIES)
+
+
+@pytest.mark.parametrize(
+    ("place", "mean", "deviation"),
+    [
+        (("hd_balls", 400, "UDIL", "avg_acc"), 86.872, 0.195),
+        (("hd_balls", 400, "Fine-tune", "forgetting"), 43.520, 0.079),
+        (("permuted_mnist", 200, "GEM", "avg_acc"), 86.729, 0.203),
+        (("hd_balls", 400, "Joint", "avg_acc"), 91.083, 0.332),
+    ],
+)
+def test_the_figures_of_the_paper(
+    place: tuple[str, int, str, str], mean: float, deviation: float
+) -> None:
+    assert paper_figure(*place) == Statistic(mean, deviation)
+
+
+def test_what_the_paper_does_not_have() -> None:
+    assert paper_figure("hd_balls", 200, "UDIL", "avg_acc") is None
+    assert paper_figure("hd_balls", 400, "Joint", "forgetting") is None
+    assert paper_figure("seq_core50", 500, "CLS-ER", "avg_acc") is None
+    for benchmark, sizes in MEMORY_SIZES.items():
+        for memory in sizes:
+            assert paper_figure(benchmark, memory, "UDIL", "avg_acc") is not None
+
+
+def test_mean_and_deviation_over_seeds(make_run: Any, tmp_path: Path) -> None:
+    for seed, accuracy in enumerate([80.0, 82.0, 87.0]):
+        make_run("ER", accuracy=accuracy, lost=seed, seed=seed)
+    [table] = tables(tmp_path)
+    er = row_of(table, "ER")
+    assert er.cell is not None and er.cell.seeds == [0, 1, 2]
+    # Slowly: the mean is 83, the squares are 9 + 1 + 16, and 26 / 2 = 13.
+    assert er.figures["avg_acc"].ours == Statistic(83.0, pytest.approx(13**0.5))
+    forgetting = er.figures["forgetting"].ours
+    assert forgetting is not None
+    expected = sum(lost * 20 / 19 for lost in range(3)) / 3
+    assert forgetting.mean == pytest.approx(expected)
+    assert er.figures["avg_acc"].difference == pytest.approx(83 - 82.255)
+
+
+def test_one_seed_has_no_deviation_and_no_verdict(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", accuracy=99.0)
+    [table] = tables(tmp_path)
+    figure = row_of(table, "ER").figures["avg_acc"]
+    assert figure.ours == Statistic(99.0, None)
+    assert figure.verdict == ""
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        # The paper's 82.255 +- 1.552.
+        ([83.0, 84.0], ""),
+        ([84.0, 85.0], "better"),
+        ([80.0, 90.0], ""),
+        ([75.0, 75.5], "worse"),
+    ],
+)
+def test_a_verdict_only_outside_both_deviations(
+    ours: list[float], verdict: str, make_run: Any, tmp_path: Path
+) -> None:
+    for seed, accuracy in enumerate(ours):
+        make_run("ER", accuracy=accuracy, seed=seed)
+    [table] = tables(tmp_path)
+    assert row_of(table, "ER").figures["avg_acc"].verdict == verdict
+
+
+def test_more_forgetting_than_the_paper_is_worse(make_run: Any, tmp_path: Path) -> None:
+    for seed in range(2):
+        make_run("ER", lost=30.0 + seed, seed=seed)
+    [table] = tables(tmp_path)
+    assert row_of(table, "ER").figures["forgetting"].verdict == "worse"
+
+
+def test_best_and_second_best_leave_joint_training_out(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", accuracy=80.0, lost=4.0)
+    make_run("UDIL", accuracy=85.0, lost=9.0)
+    make_run("SI", accuracy=50.0, lost=2.0)
+    make_run("Joint", accuracy=95.0)
+    [table] = tables(tmp_path)
+
+    def ranks(metric: str) -> dict[str, int]:
+        measured = [row for row in table.rows if row.cell is not None]
+        return {row.method: row.figures[metric].rank for row in measured}
+
+    assert ranks("avg_acc") == {"SI": 0, "ER": 2, "UDIL": 1, "Joint": 0}
+    assert ranks("forgetting") == {"SI": 1, "ER": 2, "UDIL": 0, "Joint": 0}
+
+
+def test_a_method_without_runs_is_there_without_figures(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER")
+    [table] = tables(tmp_path)
+    assert [row.method for row in table.rows] == list(METHODS)
+    gem = row_of(table, "GEM")
+    assert gem.cell is None
+    assert gem.figures["avg_acc"].ours is None
+    assert gem.figures["avg_acc"].paper == Statistic(69.747, 0.656)
+
+
+def test_each_memory_size_has_a_table_with_the_methods_that_have_none(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", "rotated_mnist", memory=200)
+    make_run("ER", "rotated_mnist", memory=800, accuracy=90.0)
+    make_run("SI", "rotated_mnist")
+    small, large = tables(tmp_path)
+    assert (small.memory, large.memory) == (200, 800)
+    for table in (small, large):
+        assert row_of(table, "SI").cell is not None
+        assert row_of(table, "SI").memory == ""
+        assert row_of(table, "Joint").memory == "inf"
+    assert row_of(small, "ER").figures["avg_acc"].paper != (
+        row_of(large, "ER").figures["avg_acc"].paper
+    )
+    missing = missing_tables([small, large])
+    assert "Rotated MNIST, 400 samples in memory" in missing
+    assert "Rotated MNIST, 800 samples in memory" not in missing
+
+
+def test_different_settings_of_a_method_are_never_mixed(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", lr=0.1, accuracy=70.0)
+    make_run("ER", lr=0.5, accuracy=80.0)
+    make_run("ER", lr=0.5, accuracy=82.0, seed=1)
+    [table] = tables(tmp_path)
+    found = {
+        row.cell.variant: row.figures["avg_acc"].ours
+        for row in table.rows
+        if row.cell is not None
+    }
+    assert found == {
+        "lr=0.1": Statistic(70.0),
+        "lr=0.5": Statistic(81.0, pytest.approx(2**0.5)),
+    }
+
+
+def test_where_a_run_took_place_does_not_matter(make_run: Any, tmp_path: Path) -> None:
+    make_run("ER", threads=1)
+    make_run("ER", threads=2, seed=1, output=tmp_path / "elsewhere")
+    [cell] = cells_of(collect([tmp_path]).runs)
+    assert cell.seeds == [0, 1]
+    assert cell.variant == ""
+
+
+def test_other_data_make_another_table(make_run: Any, tmp_path: Path) -> None:
+    make_run("ER")
+    make_run("ER", domains=3)
+    make_run("ER", train_per_domain=100)
+    whole, *others = tables(tmp_path)
+    assert whole.problem == {}
+    for table in others:
+        comparable = table.problem == {"train_per_domain": 100}
+        assert comparable or table.problem == {"domains": 3}
+        paper = row_of(table, "ER").figures["avg_acc"].paper
+        assert (paper is not None) == comparable
+
+
+def test_the_small_mnist_is_other_data(make_run: Any, tmp_path: Path) -> None:
+    make_run("ER", "rotated_mnist", data="mnist-5000")
+    [table] = tables(tmp_path)
+    assert table.problem == {"data": "mnist-5000"}
+
+
+def test_runs_for_choosing_settings_are_left_out(make_run: Any, tmp_path: Path) -> None:
+    reported = make_run("ER", seed=99)
+    by_validation = make_run("ER", validation=0.1)
+    by_seed = make_run("ER", seed=100)
+    unfinished = make_run("ER", seed=1)
+    (unfinished / "done").unlink()
+    found = collect([tmp_path])
+    assert [run.folder for run in found.runs] == [reported]
+    assert sorted(found.left_out.values()) == sorted(
+        [[by_validation], [by_seed], [unfinished]]
+    )
+
+
+def test_a_copy_counts_once_unless_it_differs(make_run: Any, tmp_path: Path) -> None:
+    folder = make_run("ER")
+    copy = tmp_path / "copy" / "hd_balls" / folder.name
+    shutil.copytree(folder, copy)
+    assert len(collect([tmp_path, tmp_path]).runs) == 1
+    shutil.rmtree(folder)
+    make_run("ER", accuracy=81.0)
+    with pytest.raises(SettingsError, match="different results") as caught:
+        collect([tmp_path])
+    assert str(folder) in str(caught.value) and str(copy) in str(caught.value)
+
+
+def test_settings_that_came_later_are_as_by_default(
+    make_run: Any, tmp_path: Path
+) -> None:
+    folder = make_run("ER")
+    make_run("ER", seed=1)
+    result = (folder / "result.json").read_text()
+    (folder / "result.json").write_text(result.replace('"anneal": 0.0, ', ""))
+    [cell] = cells_of(collect([tmp_path]).runs)
+    assert cell.seeds == [0, 1]

@@ -1,0 +1,110 @@
+"""A cell of a table: the runs that differ in nothing but their seed."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from udil_avalanche.report.collect import Run
+from udil_avalanche.report.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs by the same settings on several seeds.
+
+    :param runs: the runs, by seed.
+    :param variant: what tells it from other settings of the same method on the same
+        problem; empty if there are none.
+    """
+
+    runs: tuple[Run, ...]
+    variant: str = ""
+
+    @property
+    def method(self) -> str:
+        """The strategy."""
+        return self.runs[0].method
+
+    @property
+    def benchmark(self) -> str:
+        """What was learned."""
+        return self.runs[0].benchmark
+
+    @property
+    def memory(self) -> int:
+        """Samples kept of past domains."""
+        return self.runs[0].memory
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """How the data differ from the benchmark's."""
+        return self.runs[0].problem
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that it is the mean of."""
+        return [run.seed for run in self.runs]
+
+    @property
+    def seconds(self) -> float:
+        """The mean duration of a run."""
+        return sum(run.result["seconds"] for run in self.runs) / len(self.runs)
+
+    def figure(self, metric: str) -> Statistic | None:
+        """Mean and deviation of a metric; None if it was not measured.
+
+        :param metric: an entry of ``result.json``.
+        """
+        return Statistic.of([run.result.get(metric) for run in self.runs])
+
+
+def cells_of(runs: Sequence[Run]) -> list[Cell]:
+    """Put runs that differ only in their seed together.
+
+    Different settings of one method are cells of their own, never mixed: each is named
+    by the settings in which it differs.
+
+    :param runs: the runs.
+    """
+    by_recipe: dict[str, list[Run]] = {}
+    for run in runs:
+        by_recipe.setdefault(_text([_place(run), run.recipe]), []).append(run)
+    by_place: dict[str, list[list[Run]]] = {}
+    for group in by_recipe.values():
+        by_place.setdefault(_place(group[0]), []).append(group)
+    return [
+        Cell(tuple(sorted(group, key=lambda run: run.seed)), variant)
+        for groups in by_place.values()
+        for group, variant in zip(groups, _variants(groups), strict=True)
+    ]
+
+
+def settings_in_words(settings: dict[str, Any]) -> str:
+    """Settings as they are written on the command line, with commas between."""
+    return ", ".join(
+        f"{key}={'null' if value is None else value}" for key, value in settings.items()
+    )
+
+
+def _place(run: Run) -> str:
+    return _text([run.benchmark, run.problem, run.memory, run.method])
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _variants(groups: list[list[Run]]) -> list[str]:
+    recipes = [group[0].recipe for group in groups]
+    differing = [
+        key
+        for key in recipes[0]
+        if any(recipe[key] != recipes[0][key] for recipe in recipes)
+    ]
+    return [
+        settings_in_words({key: recipe[key] for key in differing}) for recipe in recipes
+    ]
+
+
+__all__ = ["Cell", "cells_of", "settings_in_words"]

@@ -1,0 +1,173 @@
+"""Which runs a report is about."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
+from udil_avalanche.settings import as_dict, settings_class
+
+FIRST_SEED_FOR_CHOOSING = 100
+"""Seeds from here on are for choosing settings and are never reported."""
+
+DATA_SETTINGS = (
+    "domains",
+    "train_per_domain",
+    "test_per_domain",
+    "dimensions",
+    "sigma",
+    "per_image_angles",
+)
+"""Settings that change what is to be learned rather than how."""
+
+FEWER_DATA = {"train_per_domain", "data"}
+"""What may differ from the paper's data and still bear the comparison."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    :param folder: where it lies.
+    :param result: what its ``result.json`` says.
+    """
+
+    folder: Path
+    result: Mapping[str, Any]
+
+    @property
+    def method(self) -> str:
+        """The strategy."""
+        return str(self.result["strategy"])
+
+    @property
+    def benchmark(self) -> str:
+        """What was learned."""
+        return str(self.result["benchmark"])
+
+    @property
+    def memory(self) -> int:
+        """Samples kept of past domains."""
+        return int(self.result["memory"])
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.result["seed"])
+
+    @property
+    def identity(self) -> str:
+        """The benchmark and the folder's name, which ends in a hash of the settings."""
+        return f"{self.benchmark}/{self.folder.name}"
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """All settings that affect the result; what the run did not know yet is as it
+        is by default."""
+        known = {**self._defaults, **self.result["settings"]}
+        return {key: known[key] for key in known if key not in WITHOUT_EFFECT}
+
+    @cached_property
+    def problem(self) -> dict[str, Any]:
+        """How the data differ from those that the benchmark has by default."""
+        differing = {
+            key: self.settings[key]
+            for key in DATA_SETTINGS
+            if key in self.settings and self.settings[key] != self._defaults[key]
+        }
+        if self.result["data"] == "mnist-5000":
+            differing["data"] = "mnist-5000"
+        return differing
+
+    @cached_property
+    def recipe(self) -> dict[str, Any]:
+        """How it was learned: the settings without the data and the seed."""
+        return {
+            key: value
+            for key, value in self.settings.items()
+            if key not in (*DATA_SETTINGS, "seed")
+        }
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        return as_dict(settings_class(self.method, self.benchmark)())
+
+
+@dataclass
+class RunCollection:
+    """The runs that are reported, and those that are not.
+
+    :param runs: the runs that are reported.
+    :param left_out: by the reason, the folders that are not.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    left_out: dict[str, list[Path]] = field(default_factory=dict)
+
+
+def collect(
+    places: Iterable[str | Path], only: Collection[str] | None = None
+) -> RunCollection:
+    """Read the run folders at or below some places.
+
+    Left out are runs that are not finished, runs that were tested on held-out training
+    data, and runs on seeds that are for choosing settings. A run that lies in two
+    places counts once.
+
+    :param places: run folders, or folders with run folders below.
+    :param only: the identities of the runs to take; all by default.
+    :raises SettingsError: if a place does not exist, or if two folders hold different
+        results of the same settings.
+    """
+    found = RunCollection()
+    first: dict[str, Run] = {}
+    for folder in _run_folders(places):
+        reason = _reason_to_leave_out(folder, only)
+        if reason:
+            found.left_out.setdefault(reason, []).append(folder.path)
+            continue
+        run = Run(folder.path, folder.result())
+        twin = first.setdefault(run.identity, run)
+        if twin is run:
+            found.runs.append(run)
+        elif twin.result["accuracy_matrix"] != run.result["accuracy_matrix"]:
+            raise SettingsError(
+                f"{twin.folder} and {run.folder} have the same settings but different "
+                "results: report one of them alone"
+            )
+    return found
+
+
+def _run_folders(places: Iterable[str | Path]) -> list[RunFolder]:
+    found: dict[Path, RunFolder] = {}
+    for place in map(Path, places):
+        if not place.is_dir():
+            raise SettingsError(f"there is no folder {place}")
+        for settings in sorted(place.rglob("settings.yaml")):
+            found.setdefault(settings.parent.resolve(), RunFolder(settings.parent))
+    return list(found.values())
+
+
+def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str | None:
+    if not folder.is_done:
+        return "not finished"
+    result = folder.result()
+    if result["settings"]["validation"] > 0:
+        return "tested on held-out training data"
+    if result["seed"] >= FIRST_SEED_FOR_CHOOSING:
+        return f"seed {FIRST_SEED_FOR_CHOOSING} or above, for choosing settings"
+    if only is not None and f"{result['benchmark']}/{folder.path.name}" not in only:
+        return "not part of the sweep"
+    return None
+
+
+__all__ = [
+    "FEWER_DATA",
+    "FIRST_SEED_FOR_CHOOSING",
+    "Run",
+    "RunCollection",
+    "collect",
+]

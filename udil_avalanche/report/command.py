@@ -1,0 +1,66 @@
+"""``run_experiments.py report``."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from udil_avalanche.arguments import Parser
+from udil_avalanche.report.cells import cells_of
+from udil_avalanche.report.collect import collect
+from udil_avalanche.report.markdown import markdown
+from udil_avalanche.report.tables import tables_of
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.whole_file import whole_file
+
+
+def report(arguments: Sequence[str]) -> int:
+    """Make tables out of run folders.
+
+    :param arguments: the command line after the word ``report``.
+    :return: the exit code.
+    :raises SettingsError: if there is nothing to report.
+    """
+    given = _parser().parse_args(arguments)
+    found = collect(given.runs)
+    if not found.runs:
+        reasons = "; ".join(
+            f"{len(folders)} {reason}" for reason, folders in found.left_out.items()
+        )
+        raise SettingsError(
+            f"no finished runs below {' '.join(given.runs)}"
+            + (f" (left out: {reasons})" if reasons else "")
+        )
+    text = markdown(tables_of(cells_of(found.runs)), found)
+    if given.markdown is None:
+        print(text, end="")
+    else:
+        _write(given.markdown, f"# Results\n\n{text}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="run_experiments.py report",
+        description="Tables of finished runs beside the paper's figures.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUNS", help="run folders, or folders with such"
+    )
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        type=Path,
+        help="write the tables there instead of to the standard output",
+    )
+    return parser
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(text)
+    print(path)
+
+
+__all__ = ["report"]

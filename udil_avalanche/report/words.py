@@ -1,0 +1,29 @@
+"""Numbers as people read them."""
+
+from collections.abc import Sequence
+
+
+def duration(seconds: float) -> str:
+    """A duration, rounded: 45 s, 6 min, 2.3 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def number_list(numbers: Sequence[int]) -> str:
+    """Whole numbers with stretches shortened: 0-2, 5."""
+    stretches: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if stretches and number == stretches[-1][-1] + 1:
+            stretches[-1].append(number)
+        else:
+            stretches.append([number])
+    return ", ".join(
+        str(stretch[0]) if len(stretch) == 1 else f"{stretch[0]}-{stretch[-1]}"
+        for stretch in stretches
+    )
+
+
+__all__ = ["duration", "number_list"]
