@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from udil_avalanche.errors import RunError, RunStopped
 from udil_avalanche.resolve import SettingsError, nearest, resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import (
@@ -73,8 +74,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
+    except RunError as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"{parser.prog}: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
+    except RunStopped as stopped:
+        print(f"\n{parser.prog}: {stopped}", file=sys.stderr)
+        return 128 + stopped.signal_number
     except KeyboardInterrupt:
-        print(f"\n{parser.prog}: stopped before the run was done", file=sys.stderr)
+        print(
+            f"\n{parser.prog}: stopped at once; the same command goes on from the last "
+            "state that was saved",
+            file=sys.stderr,
+        )
         return 130
     return 0
 
@@ -154,16 +169,22 @@ def _values_and_meanings(settings: RunSettings) -> str:
 def _run(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     if folder.is_done:
+        folder.check_settings(settings)
+        folder.check()
         print("This run is done already; to run it again, remove its folder.")
-        if folder.result()["data"] == "mnist-5000":
+        if folder.result().get("data") == "mnist-5000":
             print("It had only 5,000 digits to learn from, not the whole of MNIST.")
     else:
-        if folder.is_begun:
-            print("This run was begun but not finished: starting it anew.")
         from udil_avalanche.experiment import run
 
-        run(settings)
-    print(_summary(folder))
+        run(settings, say=print)
+    try:
+        print(_summary(folder))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{folder.path / 'result.json'} is no result of a run\n"
+            f"To run it anew, remove {folder.path}"
+        ) from error
 
 
 def _summary(folder: RunFolder) -> str:
