@@ -52,6 +52,8 @@ def outcome() -> Callable[[RunSettings], Any]:
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than these runs, and is tested elsewhere."""
     monkeypatch.setattr("udil_avalanche.experiment._draw", lambda *arguments: None)
+    value = "udil_avalanche.evaluation.domain_metrics._AccuracyMatrixValue"
+    monkeypatch.setattr(f"{value}.best_supported_value", lambda *arguments: None)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 FORMAT = 1
 """The version of what a state looks like; one with any other is refused."""
 
-TENSORS, PLAIN, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
+TENSORS, PLAIN = "tensors.safetensors", "state.json"
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
@@ -33,11 +33,11 @@ class DamagedState(ValueError):
 class StateFolder:
     """Keeps the last two states of a run, each in a folder of its own.
 
-    A state is three files: its tensors as safetensors, the rest as JSON, and a manifest
-    with the format's version and the SHA-256 of the two and of itself. It is written
-    under another name, flushed to the disk and renamed, and only then the older of the
-    two before it is removed: whatever happens in between, one is whole. A state that
-    has been damaged since is named and left aside for the one before it.
+    A state is two files: its tensors as safetensors, and the rest as JSON, with the
+    version of the format, the SHA-256 of the tensors and its own. It is written under
+    another name, flushed to the disk and renamed, and only then the older of the two
+    before it is removed: whatever happens in between, one is whole. A state that has
+    been damaged since is named and left aside for the one before it.
 
     One process at a time may write; the lock on the run folder sees to that.
 
@@ -63,12 +63,13 @@ class StateFolder:
             self._write_files(unfinished, state)
             os.rename(unfinished, self.path / name)
             flush_folder(self.path)
-        except OSError as error:
+        except (OSError, SafetensorError) as error:
             shutil.rmtree(unfinished, ignore_errors=True)
-            kept = "the one before is kept" if self._good else "there is none before it"
+            reason = getattr(error, "strerror", None) or error
+            kept = "The one before is kept" if self._good else "There is none before it"
             raise RunError(
-                f"the state cannot be saved in {self.path}: {error.strerror}\n"
-                f"{kept.capitalize()}; start the same command again when this is mended"
+                f"the state cannot be saved in {self.path}: {reason}\n"
+                f"{kept}; start the same command again when this is mended"
             ) from error
         for other in self._names():
             if other not in (name, self._good):
@@ -121,70 +122,53 @@ class StateFolder:
 
     def _write_files(self, folder: Path, state: Mapping[str, Any]) -> None:
         plain, tensors = split(state)
-        contents = {
-            TENSORS: safetensors.torch.save(tensors),
-            PLAIN: json.dumps(plain).encode(),
-        }
-        manifest = {
-            "format": FORMAT,
-            "sha256": {name: _sha256(content) for name, content in contents.items()},
-        }
-        contents[MANIFEST] = json.dumps(
-            manifest | {"manifest_sha256": _manifest_sha256(manifest)}, indent=2
-        ).encode()
-        for name, content in contents.items():
-            with (folder / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+        safetensors.torch.save_file(tensors, folder / TENSORS)
+        with (folder / TENSORS).open("rb+") as file:
+            tensors_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+        content = {"format": FORMAT, "tensors_sha256": tensors_sha256, "state": plain}
+        with (folder / PLAIN).open("w") as file:
+            json.dump({"sha256": _sha256(content), **content}, file)
+            file.flush()
+            os.fsync(file.fileno())
         flush_folder(folder)
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    expected = _expected_sha256(folder)
-    contents = {}
-    for name in (TENSORS, PLAIN):
-        try:
-            contents[name] = (folder / name).read_bytes()
-        except OSError as error:
-            raise DamagedState(f"{folder / name}: {error.strerror}") from error
-        if _sha256(contents[name]) != expected[name]:
-            raise DamagedState(f"{folder / name} was altered")
+    plain, tensors = folder / PLAIN, folder / TENSORS
     try:
-        stored = safetensors.torch.load(contents[TENSORS])
+        content = json.loads(plain.read_bytes())
+        intact = content.pop("sha256") == _sha256(content)
+    except (OSError, *_MALFORMED) as error:
+        raise DamagedState(f"{plain} cannot be read") from error
+    if not intact:
+        raise DamagedState(f"{plain} was altered")
+    if content["format"] != FORMAT:
+        raise RunError(
+            f"the state in {folder} has format {content['format']}, but this version of "
+            f"udil_avalanche reads format {FORMAT}\nGo on with the version that wrote "
+            f"it, or remove {folder.parent.parent} to start anew"
+        )
+    try:
+        with tensors.open("rb") as file:
+            tensors_sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DamagedState(f"{tensors}: {error.strerror}") from error
+    if tensors_sha256 != content["tensors_sha256"]:
+        raise DamagedState(f"{tensors} was altered")
+    try:
+        stored = safetensors.torch.load_file(tensors)
         # Copies, since arithmetic may round otherwise where numbers lie unaligned.
-        tensors = {name: tensor.clone() for name, tensor in stored.items()}
-        state: dict[str, Any] = join(json.loads(contents[PLAIN]), tensors)
-    except (SafetensorError, *_MALFORMED) as error:
+        copies = {name: tensor.clone() for name, tensor in stored.items()}
+        state: dict[str, Any] = join(content["state"], copies)
+    except (SafetensorError, OSError, *_MALFORMED) as error:
         raise DamagedState(f"{folder} does not hold a state") from error
     return state
 
 
-def _expected_sha256(folder: Path) -> dict[str, str]:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        written = manifest.pop("manifest_sha256")
-        intact = _manifest_sha256(manifest) == written
-        version, expected = manifest["format"], manifest["sha256"]
-    except (OSError, *_MALFORMED) as error:
-        raise DamagedState(f"{folder / MANIFEST} cannot be read") from error
-    if not intact:
-        raise DamagedState(f"{folder / MANIFEST} was altered")
-    if version != FORMAT:
-        raise RunError(
-            f"the state in {folder} has format {version}, but this version of "
-            f"udil_avalanche reads format {FORMAT}\nGo on with the version that wrote "
-            f"it, or remove {folder.parent.parent} to start anew"
-        )
-    return {name: expected.get(name, "") for name in (TENSORS, PLAIN)}
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _manifest_sha256(manifest: Mapping[str, Any]) -> str:
-    return _sha256(json.dumps(manifest, sort_keys=True).encode())
+def _sha256(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 __all__ = ["FORMAT", "StateFolder"]
