@@ -46,6 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: the exit code.
     """
     parser = _parser()
+
+    def complain(error: BaseException) -> None:
+        print(f"{parser.prog}: {_in_two_lines(error)}", file=sys.stderr)
+
     try:
         given, rest = parser.parse_known_args(arguments)
         _refuse_unknown_options(rest, known=list(parser._option_string_actions))
@@ -72,24 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         _run(settings)
     except SettingsError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        complain(error)
         return 2
-    except RunError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        where = "" if error.filename is None else f"{error.filename}: "
-        print(f"{parser.prog}: {where}{error.strerror or error}", file=sys.stderr)
+    except (RunError, OSError) as error:
+        complain(error)
         return 1
     except RunStopped as stopped:
-        print(f"\n{parser.prog}: {stopped}", file=sys.stderr)
+        complain(stopped)
         return 128 + stopped.signal_number
     except KeyboardInterrupt:
-        print(
-            f"\n{parser.prog}: stopped at once; the same command goes on from the last "
-            "state that was saved",
-            file=sys.stderr,
-        )
+        last = "the same command goes on from the last state that was saved, if any"
+        complain(KeyboardInterrupt(f"stopped at once; {last}"))
         return 130
     return 0
 
@@ -110,6 +107,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="YAML file with settings")
     parser.add_argument("--list", action="store_true", help="show what there is")
     return parser
+
+
+def _in_two_lines(error: BaseException) -> str:
+    """A message that fits on a terminal, whatever it quotes."""
+    characters = [
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
+        for c in str(error)[:2000]
+    ]
+    lines = "".join(characters).split("\n")
+    return "\n".join(lines) if len(lines) <= 2 else " ".join(lines)
 
 
 def _option(key: str) -> str:

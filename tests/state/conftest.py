@@ -58,7 +58,8 @@ def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="package", autouse=True)
 def threads() -> Iterator[None]:
-    """Lets other tests have their threads back."""
+    """Lets other tests have their threads back, and their smallest numbers."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
+    torch.set_flush_denormal(False)

@@ -145,9 +145,9 @@ def _read(folder: Path) -> dict[str, Any]:
         raise DamagedState(f"{plain} was altered")
     if content["format"] != FORMAT:
         raise RunError(
-            f"the state in {folder} has format {content['format']}, but this version of "
-            f"udil_avalanche reads format {FORMAT}\nGo on with the version that wrote "
-            f"it, or remove {folder.parent.parent} to start anew"
+            f"the state in {folder} has format {content['format']}, but this version "
+            f"of udil_avalanche reads format {FORMAT}\nGo on with the version that "
+            f"wrote it, or remove {folder.parent.parent} to start anew"
         )
     try:
         with tensors.open("rb") as file:
