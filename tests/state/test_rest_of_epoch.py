@@ -22,7 +22,6 @@ class Noisy(Dataset):
 def test_the_rest_of_an_epoch_is_what_was_left_of_it(workers: int, done: int) -> None:
     loader = DataLoader(Noisy(), batch_size=2, shuffle=True, num_workers=workers)
 
-
     began = generator_states()
     whole, now = [], began
     for i, batch in enumerate(loader, start=1):

@@ -304,7 +304,7 @@ def test_weights_that_run_away_are_never_saved(
 ) -> None:
     settings = tiny(strategy, tmp_path, optimizer="sgd", **options)
     for _ in range(2):
-        with pytest.raises(RunError, match="domain [12]") as error:
+        with pytest.raises(RunError, match=r"domain [12]") as error:
             run(settings)
         assert str(error.value).count("\n") <= 1
         state = StateFolder(RunFolder.of(settings).state).read()

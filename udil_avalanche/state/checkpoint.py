@@ -128,7 +128,7 @@ class StateFolder:
             os.fsync(file.fileno())
         content = {"format": FORMAT, "tensors_sha256": tensors_sha256, "state": plain}
         with (folder / PLAIN).open("w") as file:
-            json.dump({"sha256": _sha256(content), **content}, file)
+            file.write(json.dumps({"sha256": _sha256(content), **content}))
             file.flush()
             os.fsync(file.fileno())
         flush_folder(folder)
