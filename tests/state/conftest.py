@@ -25,6 +25,9 @@ def tiny() -> Callable[..., RunSettings]:
         steps = {"epochs": 2, "batch_size": 64, "threads": 1, "save_every": 0}
         if STRATEGIES[strategy]().memory:
             data["memory"] = 60
+        if hasattr(STRATEGIES[strategy], "memory_batch"):
+            # Fewer than the memory holds: every step draws at random.
+            steps["memory_batch"] = 20
         options = {**data, **model, **steps, "output": str(output), **options}
         output.mkdir(exist_ok=True)
         return resolve(strategy, "hd_balls", options=options, configs=output)
