@@ -9,10 +9,12 @@ history model on the current domain (beta, Lemma 3.3) and the labels in the memo
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from udil_avalanche.optimizer_state import load_optimizer_state, optimizer_state
 
 
 class Omega(NamedTuple):
@@ -187,6 +189,30 @@ class Coefficients:
         self._optimizer.step()
         self._refresh()
         return loss.detach()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The logits and their optimizer; Omega follows from them, or is fixed."""
+        adam = self._optimizer
+        return {
+            "n_past": len(self._omega.alpha),
+            "logits": self.logits,
+            "optimizer": None if adam is None else optimizer_state(adam),
+        }
+
+    def load_state_dict(
+        self, state: dict[str, Any], device: torch.device | str = "cpu"
+    ) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param device: where the coefficients live.
+        """
+        self.start_domain(state["n_past"], device)
+        if self._optimizer is not None and state["optimizer"] is not None:
+            load_optimizer_state(self._optimizer, state["optimizer"])
+            with torch.no_grad():
+                self.logits.copy_(state["logits"])
+            self._refresh()
 
     def _refresh(self) -> None:
         values = self.logits.detach().softmax(dim=1)

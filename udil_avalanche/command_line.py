@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from udil_avalanche.arguments import Parser
+from udil_avalanche.errors import RunError, RunStopped
 from udil_avalanche.resolve import SettingsError, nearest, resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import (
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
+
+    def complain(error: BaseException) -> None:
+        print(f"{parser.prog}: {_in_two_lines(error)}", file=sys.stderr)
+
     try:
         if arguments and arguments[0] == "report":
             from udil_avalanche.report.command import report
@@ -71,10 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         _run(settings)
     except SettingsError as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        complain(error)
         return 2
+    except (RunError, OSError) as error:
+        complain(error)
+        return 1
+    except RunStopped as stopped:
+        complain(stopped)
+        return 128 + stopped.signal_number
     except KeyboardInterrupt:
-        print(f"\n{parser.prog}: stopped before the run was done", file=sys.stderr)
+        last = "the same command goes on from the last state that was saved, if any"
+        complain(KeyboardInterrupt(f"stopped at once; {last}"))
         return 130
     return 0
 
@@ -97,6 +109,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="FILE", help="YAML file with settings")
     parser.add_argument("--list", action="store_true", help="show what there is")
     return parser
+
+
+def _in_two_lines(error: BaseException) -> str:
+    """A message that fits on a terminal, whatever it quotes."""
+    characters = [
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode()
+        for c in str(error)[:2000]
+    ]
+    lines = "".join(characters).split("\n")
+    return "\n".join(lines) if len(lines) <= 2 else " ".join(lines)
 
 
 def _option(key: str) -> str:
@@ -156,16 +178,22 @@ def _values_and_meanings(settings: RunSettings) -> str:
 def _run(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     if folder.is_done:
+        folder.check_settings(settings)
+        folder.check()
         print("This run is done already; to run it again, remove its folder.")
-        if folder.result()["data"] == "mnist-5000":
+        if folder.result().get("data") == "mnist-5000":
             print("It had only 5,000 digits to learn from, not the whole of MNIST.")
     else:
-        if folder.is_begun:
-            print("This run was begun but not finished: starting it anew.")
         from udil_avalanche.experiment import run
 
-        run(settings)
-    print(_summary(folder))
+        run(settings, say=print)
+    try:
+        print(_summary(folder))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{folder.path / 'result.json'} is no result of a run\n"
+            f"To run it anew, remove {folder.path}"
+        ) from error
 
 
 def _summary(folder: RunFolder) -> str:

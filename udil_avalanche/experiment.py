@@ -1,16 +1,16 @@
 """One run: settings in, a run folder out."""
 
+import logging
 import random
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from avalanche.benchmarks import CLExperience
-from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
-from avalanche.logging import TensorboardLogger
+from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.templates import SupervisedTemplate
 from safetensors.torch import save
@@ -19,6 +19,8 @@ from torch import Tensor
 from udil_avalanche.benchmarks.mnist_files import MnistUnavailable
 from udil_avalanche.build import build_benchmark, build_model, build_strategy
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
+from udil_avalanche.evaluation.epoch_loss import EpochLoss
+from udil_avalanche.evaluation.loggers import TensorboardLogger
 from udil_avalanche.evaluation.term_metrics import TermMetrics
 from udil_avalanche.plots import (
     plot_accuracy_matrix,
@@ -26,26 +28,40 @@ from udil_avalanche.plots import (
     plot_coefficients,
     save_figure,
 )
-from udil_avalanche.plugins import AdaptiveCoefficientsPlugin
+from udil_avalanche.plugins import AdaptiveCoefficientsPlugin, FiniteLossPlugin
 from udil_avalanche.plugins.averaged_model import evaluated_model
 from udil_avalanche.progress import ProgressPlugin
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import RunFolder, versions
 from udil_avalanche.settings import JointSettings, RunSettings, as_dict
+from udil_avalanche.state.checkpoint import StateFolder
+from udil_avalanche.state.lock import locked
+from udil_avalanche.state.record import Record
+from udil_avalanche.state.saving import SavingPlugin, first_step
+from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.tensor_data import DomainScenario
 from udil_avalanche.whole_file import whole_file
+
+logger = logging.getLogger(__name__)
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
 
 
-def run(settings: RunSettings) -> dict[str, Any]:
+def run(
+    settings: RunSettings, say: Callable[[str], None] = logger.info
+) -> dict[str, Any]:
     """Learn the domains of a benchmark one after another, or by joint training all at
     once, and keep all that is measured.
 
-    A run that is done is not repeated; one that was broken off starts anew.
+    A run that is done is not repeated; one that was broken off goes on from its last
+    state and comes to the same result, bit for bit, as if nothing had happened.
 
     :param settings: what to run, see :func:`udil_avalanche.resolve.resolve`.
+    :param say: is told if the run goes on or starts anew.
     :return: the result, as in ``result.json``.
+    :raises SettingsError: if the settings cannot be run.
+    :raises RunError: if the run cannot go on.
+    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the state is saved.
     """
     folder = RunFolder.of(settings)
     if folder.is_done:
@@ -55,17 +71,37 @@ def run(settings: RunSettings) -> dict[str, Any]:
         benchmark = build_benchmark(settings)
     except (ValueError, MnistUnavailable) as error:
         raise SettingsError(str(error)) from error
-    folder.begin(settings)
+    with locked(folder.path), StopRequest() as stop:
+        if not folder.is_done:
+            _learn(settings, benchmark, folder, stop, say)
+    return folder.result()
+
+
+def _learn(
+    settings: RunSettings,
+    benchmark: DomainScenario,
+    folder: RunFolder,
+    stop: StopRequest,
+    say: Callable[[str], None],
+) -> None:
+    states = StateFolder(folder.state)
+    state = states.read()
+    if state is not None:
+        folder.check_settings(settings)
+    else:
+        if folder.is_begun:
+            say("This run was begun but not finished, nothing saved: starting it anew.")
+        folder.begin(settings)
 
     _seed(settings.seed)
     metrics = DomainMetrics()
-    logger = TensorboardLogger(folder.tensorboard)
+    tensorboard = TensorboardLogger(folder.tensorboard, first_step(state))
     evaluator = EvaluationPlugin(
         metrics,
         TermMetrics(every=STEPS_BETWEEN_LOGGED_TERMS),
         accuracy_metrics(experience=True),
-        loss_metrics(epoch=True),
-        loggers=[logger],
+        EpochLoss(),
+        loggers=[tensorboard],
         collect_all=False,
     )
     joint = isinstance(settings, JointSettings)
@@ -75,43 +111,62 @@ def run(settings: RunSettings) -> dict[str, Any]:
         settings,
         build_model(settings, benchmark),
         evaluator=evaluator,
-        plugins=[progress],
+        plugins=[progress, FiniteLossPlugin()],
     )
+    record = Record()
+    saving = SavingPlugin(
+        states,
+        record,
+        every=settings.save_every,
+        stop=stop,
+        before_saving=tensorboard.writer.flush,
+    )
+    saving.attach(strategy)
 
-    begin = time.perf_counter()
-    with progress:
-        strategy.eval(benchmark.test_stream)
-        for lesson in lessons:
-            lesson_begin = time.perf_counter()
+    with progress, closing(tensorboard.writer):
+        if state is None:
+            strategy.eval(benchmark.test_stream)
+            record.begin_lessons()
+        else:
+            saving.resume(strategy, state)
+            folder.write_metrics(record.lines)
+            say(
+                "This run was begun but not finished: going on after step "
+                f"{strategy.clock.train_iterations}, in domain "
+                f"{min(record.lessons_done + 1, len(lessons))}."
+            )
+        for lesson in lessons[record.lessons_done :]:
             strategy.train(lesson)
             strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
-            seconds = time.perf_counter() - lesson_begin
-            line = _domain_line(strategy, metrics, seconds)
+            record.tick()
+            line = _domain_line(strategy, metrics, record.lesson_seconds)
+            saving.end_domain(strategy, line)
             folder.add_metrics(line)
             progress.end_domain(line["avg_acc"])
-    seconds = time.perf_counter() - begin
-    logger.writer.close()
+    record.tick()
 
-    result = {
-        "benchmark": settings.benchmark,
-        "strategy": settings.strategy,
-        "memory": settings.memory,
-        "joint": joint,
-        "seed": settings.seed,
-        "data": benchmark.data,
-        **metrics.result(),
-        "seconds": seconds,
-        "steps": strategy.clock.train_iterations,
-        "accuracy_matrix": metrics.matrix.tolist(),
-        "random_accuracy": metrics.initial.tolist(),
-        "settings": as_dict(settings),
-        "versions": versions(),
-    }
     _draw(folder.path, metrics, _trajectory(strategy))
     with whole_file(folder.path / "model.safetensors") as unfinished:
         unfinished.write_bytes(save(evaluated_model(strategy).state_dict()))
-    folder.finish(result)
-    return folder.result()
+    folder.finish(
+        {
+            "benchmark": settings.benchmark,
+            "strategy": settings.strategy,
+            "memory": settings.memory,
+            "joint": joint,
+            "seed": settings.seed,
+            "data": benchmark.data,
+            **metrics.result(),
+            "seconds": record.seconds,
+            "seconds_saving": record.seconds_saving,
+            "steps": strategy.clock.train_iterations,
+            "accuracy_matrix": metrics.matrix.tolist(),
+            "random_accuracy": metrics.initial.tolist(),
+            "settings": as_dict(settings),
+            "versions": versions(),
+        }
+    )
+    states.remove()
 
 
 def _tested(
@@ -134,7 +189,7 @@ def _tested(
 
 def _set_up_torch(settings: RunSettings) -> None:
     try:
-        torch.empty(0, device=settings.device)
+        torch.zeros((), device=settings.device).item()
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"device={settings.device}: {reason}") from error

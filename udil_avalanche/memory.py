@@ -1,6 +1,7 @@
 """The memory bank M: a few samples of every past domain, in tensors of its own."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,6 +44,24 @@ class Memory:
         :return: their positions in the memory.
         """
         raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """The samples and where they come from."""
+        return {
+            "fields": self.fields,
+            "domains": self.domains,
+            "n_domains": self.n_domains,
+        }
+
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param device: where the memory lives.
+        """
+        self.fields = [field.to(device) for field in state["fields"]]
+        self.domains = state["domains"].to(device)
+        self.n_domains = state["n_domains"]
 
 
 class BalancedMemory(Memory):

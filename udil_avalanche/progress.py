@@ -83,6 +83,20 @@ class ProgressPlugin(SupervisedPlugin):
             accuracy=f"accuracy {accuracy:.1f} %",
         )
 
+    def state_dict(self) -> dict[str, int]:
+        """How far the run is."""
+        return {"domains_done": self._domains_done, "step": self._step}
+
+    def load_state_dict(self, state: dict[str, int], strategy: Any) -> None:
+        """Show a run that goes on from where :meth:`state_dict` was called.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self._domains_done, self._step = state["domains_done"], state["step"]
+        # The time left follows from what this part does, not from where it began.
+        self._bar.reset(self._task, completed=self._domains_done)
+
     def _update(self) -> None:
         self._updated = time.monotonic()
         self._bar.update(

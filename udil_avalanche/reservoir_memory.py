@@ -1,5 +1,7 @@
 """A memory that is filled while a domain is learned."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -68,6 +70,19 @@ class ReservoirMemory(Memory):
         """
         order = torch.randperm(len(self), device=self.domains.device)
         return order[:size]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The samples, where they come from, and how many there were."""
+        return {**super().state_dict(), "n_seen": self.n_seen}
+
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param device: where the memory lives.
+        """
+        super().load_state_dict(state, device)
+        self.n_seen = state["n_seen"]
 
 
 __all__ = ["ReservoirMemory"]

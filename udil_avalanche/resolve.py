@@ -113,13 +113,17 @@ def _split(override: str) -> tuple[str, str]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        loaded = OmegaConf.to_container(OmegaConf.load(path))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        # Texts and nothing else: they get their types from the settings, and no tag or
+        # reference in the file has any effect.
+        loaded = yaml.load(path.read_text(), Loader=yaml.BaseLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise SettingsError(f"cannot read the config file {path}: {reason}") from None
-    if not isinstance(loaded, dict):
+    if not isinstance(loaded, dict) or not all(
+        isinstance(part, str) for line in loaded.items() for part in line
+    ):
         raise SettingsError(f"the config file {path} must hold lines of key: value")
-    return {str(key): value for key, value in loaded.items()}
+    return loaded
 
 
 def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettings:
@@ -129,8 +133,10 @@ def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettin
         for written, value in stage.items():
             key = _setting(written, known, schema.__name__)
             choices = _choices(known[key].type)
-            if value in ("null", "none", "None", "") and types.NoneType in choices:
+            if value in ("null", "none", "None", "~", "") and types.NoneType in choices:
                 value = None
+            if not str(value).isprintable() or "${" in str(value):
+                raise SettingsError(f"{key}={value!a}: expected a plain text")
             if typing.get_origin(known[key].type) is typing.Literal:
                 by_plain_name = {_plain(choice): choice for choice in choices}
                 value = by_plain_name.get(_plain(str(value)), value)

@@ -19,10 +19,13 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from udil_avalanche import __version__
+from udil_avalanche.errors import RunError
+from udil_avalanche.resolve import SettingsError, resolve
 from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.state import lock
 from udil_avalanche.whole_file import whole_file
 
-WITHOUT_EFFECT = ("output", "data", "device", "threads")
+WITHOUT_EFFECT = ("output", "data", "device", "threads", "save_every")
 """Settings that say where a run takes place, not what it is."""
 
 PACKAGES = ("torch", "torchvision", "avalanche-lib", "numpy")
@@ -53,7 +56,7 @@ class RunFolder:
     @property
     def is_begun(self) -> bool:
         """Whether the run has been started, and perhaps finished."""
-        return self.path.exists()
+        return (self.path / "settings.yaml").exists()
 
     @property
     def is_done(self) -> bool:
@@ -65,31 +68,116 @@ class RunFolder:
         """Where the events for TensorBoard go."""
         return self.path / "tensorboard"
 
+    @property
+    def state(self) -> Path:
+        """Where the states go, from which an unfinished run goes on."""
+        return self.path / "state"
+
     def begin(self, settings: RunSettings) -> None:
         """Make the folder, without anything that an earlier attempt left in it.
 
         :param settings: the settings of the run.
         """
-        if self.is_begun:
-            shutil.rmtree(self.path)
-        self.path.mkdir(parents=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+        for leftover in self.path.iterdir():
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover)
+            elif leftover.name != lock.NAME:
+                leftover.unlink()
         with whole_file(self.path / "settings.yaml") as unfinished:
             OmegaConf.save(as_dict(settings), unfinished)
         self.write_json("versions.json", versions())
 
+    def check_settings(self, settings: RunSettings) -> None:
+        """Refuse settings that are not those that the run was begun with.
+
+        :param settings: what is asked for.
+        :raises RunError: with the difference, as far as it has an effect.
+        """
+        try:
+            begun = _effective(resolve(config_file=self.path / "settings.yaml"))
+        except SettingsError as error:
+            raise RunError(f"{error}\n{self._remedy}") from error
+        wanted = _effective(settings)
+        differences = [
+            f"{key}={begun.get(key)}, not {key}={wanted.get(key)}"
+            for key in sorted(begun.keys() | wanted.keys())
+            if begun.get(key) != wanted.get(key)
+        ]
+        if differences:
+            raise RunError(
+                f"{self.path} was begun with {'; '.join(differences)}\n{self._remedy}"
+            )
+
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the result and the mark that says so.
+        """Write the result and the mark that says so, which holds the SHA-256 of every
+        file as ``sha256sum --check`` reads it.
 
         :param result: what the run has come to.
         """
         self.write_json("result.json", result)
+        names = sorted(each.name for each in self.path.iterdir() if each.is_file())
+        lines = [
+            f"{_sha256((self.path / name).read_bytes())}  {name}\n"
+            for name in names
+            if name not in (lock.NAME, "done")
+        ]
         with whole_file(self.path / "done") as unfinished:
-            unfinished.touch()
+            unfinished.write_text("".join(lines))
 
     def result(self) -> dict[str, Any]:
-        """The result of a finished run."""
-        stored: dict[str, Any] = json.loads((self.path / "result.json").read_text())
+        """The result of a finished run.
+
+        :raises RunError: if it is not what was written.
+        """
+        content = self._checked("result.json")
+        try:
+            stored = json.loads(content)
+        except (ValueError, RecursionError):
+            stored = None
+        if not isinstance(stored, dict):
+            raise RunError(
+                f"{self.path / 'result.json'} holds no result\n{self._remedy}"
+            )
         return stored
+
+    def check(self) -> None:
+        """Refuse a finished run of which a file is not what was written. One that an
+        earlier version has finished has nothing to compare with.
+
+        :raises RunError: with the name of the file.
+        """
+        for name in self._sums():
+            self._checked(name)
+
+    def _checked(self, name: str) -> bytes:
+        sums = self._sums()
+        try:
+            content = (self.path / name).read_bytes()
+        except OSError as error:
+            raise RunError(
+                f"{self.path / name}: {error.strerror}\n{self._remedy}"
+            ) from error
+        if sums and sums.get(name) != _sha256(content):
+            raise RunError(
+                f"{self.path / name} was altered after the run was done\n{self._remedy}"
+            )
+        return content
+
+    def _sums(self) -> dict[str, str]:
+        """The SHA-256 of each file, as the mark has them."""
+        try:
+            lines = (self.path / "done").read_text().splitlines()
+            rows = [line.split("  ") for line in lines]
+            return {name: digest for digest, name in rows if Path(name).name == name}
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{self.path / 'done'} cannot be read\n{self._remedy}"
+            ) from error
+
+    @property
+    def _remedy(self) -> str:
+        return f"To run it anew, remove {self.path}"
 
     def pictures(self) -> list[str]:
         """The names of the pictures that there are."""
@@ -104,6 +192,16 @@ class RunFolder:
         earlier = path.read_text() if path.exists() else ""
         with whole_file(path) as unfinished:
             unfinished.write_text(f"{earlier}{json.dumps(plain(line))}\n")
+
+    def write_metrics(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Write ``metrics.jsonl`` anew.
+
+        :param lines: what was measured after each domain so far.
+        """
+        with whole_file(self.path / "metrics.jsonl") as unfinished:
+            unfinished.write_text(
+                "".join(f"{json.dumps(plain(line))}\n" for line in lines)
+            )
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> None:
         """Write a JSON file with one line for each entry.
@@ -124,13 +222,8 @@ def fingerprint(settings: RunSettings) -> str:
 
     :param settings: the settings of a run.
     """
-    effective = {
-        key: value
-        for key, value in as_dict(settings).items()
-        if key not in WITHOUT_EFFECT
-    }
-    text = json.dumps(effective, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    text = json.dumps(_effective(settings), sort_keys=True)
+    return _sha256(text.encode())[:8]
 
 
 def versions() -> dict[str, Any]:
@@ -157,6 +250,18 @@ def plain(value: Any) -> Any:
         case Sequence():
             return [plain(item) for item in value]
     return value
+
+
+def _effective(settings: RunSettings) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in as_dict(settings).items()
+        if key not in WITHOUT_EFFECT
+    }
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _commit() -> str | None:

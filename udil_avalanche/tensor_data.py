@@ -34,6 +34,10 @@ class OneSlot:
             self._owner = owner
         return self._value
 
+    def held_of(self, owner: object) -> Tensor | None:
+        """The inputs of ``owner``, if they were the last to be used."""
+        return self._value if self._owner is owner else None
+
 
 class DomainTensors(Dataset):
     """The samples of one domain. Its inputs are made in bulk when first needed.
@@ -59,7 +63,22 @@ class DomainTensors(Dataset):
     @property
     def inputs(self) -> Tensor:
         """All inputs, as they are stored."""
-        return self._slot.get(self, self._make_inputs)
+        return self._slot.get(self, self._make_checked_inputs)
+
+    def _make_checked_inputs(self) -> Tensor:
+        inputs = self._make_inputs()
+        if len(inputs) != len(self):
+            raise ValueError(
+                f"A domain has {len(inputs)} inputs but {len(self)} labels: each input "
+                "needs one."
+            )
+        return inputs
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Shape of one input; ``None`` while they have not been made."""
+        held = self._slot.held_of(self)
+        return None if held is None else tuple(held.shape[1:])
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         return _as_float(self.inputs[index]), self.targets[index]
@@ -75,7 +94,10 @@ def domain_of(inputs: Tensor, labels: Tensor) -> DomainTensors:
     :param inputs: all inputs.
     :param labels: the class of each sample.
     """
-    return DomainTensors(partial(_itself, inputs), labels, OneSlot())
+    domain = DomainTensors(partial(_itself, inputs), labels, OneSlot())
+    # Now rather than when it is trained on: a benchmark compares the shapes.
+    _ = domain.inputs
+    return domain
 
 
 def _itself(inputs: Tensor) -> Tensor:
@@ -137,6 +159,7 @@ class DomainScenario(CLScenario):
         n_classes: int,
         data: str,
     ) -> None:
+        _check_domains(train, test, n_classes)
         streams: dict[str, Any] = {
             name: [
                 _make_taskaware_classification_dataset(domain, task_labels=0)
@@ -150,6 +173,33 @@ class DomainScenario(CLScenario):
         self.input_shape = tuple(test[0][0][0].shape)
         """Shape of one input."""
         self.data = data
+
+
+def _check_domains(
+    train: Sequence[DomainTensors], test: Sequence[DomainTensors], n_classes: int
+) -> None:
+    """Refuse what would fail, or mislead, in the middle of a run."""
+    if not train or len(train) != len(test):
+        raise ValueError(
+            f"There are {len(train)} training and {len(test)} test domains; there must "
+            "be as many of each, and at least one."
+        )
+    shapes = {}
+    for kind, domains in (("training", train), ("test", test)):
+        for t, domain in enumerate(domains, start=1):
+            if len(domain) == 0:
+                raise ValueError(f"The {kind} data of domain {t} are empty.")
+            low, high = int(domain.labels.min()), int(domain.labels.max())
+            if low < 0 or high >= n_classes:
+                raise ValueError(
+                    f"The {kind} labels of domain {t} range from {low} to {high}, but "
+                    f"with {n_classes} classes they are 0 to {n_classes - 1}."
+                )
+            if domain.shape is not None:
+                shapes[domain.shape] = f"the {kind} data of domain {t}"
+    if len(shapes) > 1:
+        found = ", ".join(f"{shape} in {where}" for shape, where in shapes.items())
+        raise ValueError(f"The inputs differ in their shape: {found}.")
 
 
 __all__ = [

@@ -19,8 +19,21 @@ def whole_file(path: Path) -> Iterator[Path]:
         with unfinished.open("rb+") as written:
             os.fsync(written.fileno())
         os.replace(unfinished, path)
+        flush_folder(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-__all__ = ["whole_file"]
+def flush_folder(folder: Path) -> None:
+    """Let the names in a folder reach the disk.
+
+    :param folder: where something was renamed.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+__all__ = ["flush_folder", "whole_file"]

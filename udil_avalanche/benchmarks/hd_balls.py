@@ -34,6 +34,8 @@ def hd_balls(
     :param seed: of all draws; centres and training points do not depend on the number
         of test points.
     """
+    if min(domains, train_per_domain, test_per_domain, dimensions) < 1:
+        raise ValueError("HD-Balls need at least one domain, sample and dimension.")
     generator = torch.Generator().manual_seed(seed)
     test_generator = torch.Generator().manual_seed(seed + 1_000_003)
     centres = torch.randn(domains, dimensions, generator=generator)

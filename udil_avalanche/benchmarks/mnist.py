@@ -141,6 +141,8 @@ def _scenario(
         test_images, test_labels = mnist.test_images, mnist.test_labels
 
     size = len(pool) if train_per_domain is None else train_per_domain
+    if size < 1:
+        raise ValueError(f"train_per_domain={size}: a domain needs at least one image.")
     if size > len(pool) and mnist.source == "mnist":
         raise ValueError(
             f"train_per_domain={size} is more than the {len(pool)} training images "

@@ -23,7 +23,7 @@ import urllib.request
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
 from rich.console import Console
@@ -203,8 +203,9 @@ def place_from_package(package: Path, folder: Path) -> None:
     try:
         with tarfile.open(package, "r:gz") as archive:
             for member in archive:
-                # A name of the archive's own never becomes a path, and isfile is false
-                # for links, so a hostile archive has no way out of the folder.
+                _refuse_what_leads_outside(member, package.name)
+            for member in archive:
+                # A name of the archive's own never becomes a path.
                 if member.name in wanted and member.isfile():
                     name = wanted.pop(member.name)
                     stream = cast(BinaryIO, archive.extractfile(member))
@@ -213,6 +214,15 @@ def place_from_package(package: Path, folder: Path) -> None:
         raise SourceUnavailable(f"{package.name} is damaged: {error}") from error
     if wanted:
         raise SourceUnavailable(f"{package.name} lacks {', '.join(wanted.values())}")
+
+
+def _refuse_what_leads_outside(member: tarfile.TarInfo, package: str) -> None:
+    name = PurePosixPath(member.name)
+    plain = member.isfile() or member.isdir()
+    if name.is_absolute() or ".." in name.parts or not plain:
+        raise SourceUnavailable(
+            f"{package} is refused: {member.name!a} leads outside or is no plain file"
+        )
 
 
 def _is_right(path: Path, name: str) -> bool:

@@ -110,6 +110,7 @@ class DomainMetrics(PluginMetric):
         """What a resumed run needs, in plain lists and numbers."""
         return {
             "trained_domains": list(self.trained_domains),
+            "in_training": self._in_training,
             "accuracies": [
                 [row, domain, accuracy]
                 for row, accuracies in self._rows.items()
@@ -124,6 +125,7 @@ class DomainMetrics(PluginMetric):
         """
         self.reset()
         self.trained_domains = list(state["trained_domains"])
+        self._in_training = state.get("in_training", False)
         for row, domain, accuracy in state["accuracies"]:
             self._rows.setdefault(row, {})[domain] = accuracy
 

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from avalanche.logging import CSVLogger as AvalancheCSVLogger
+from avalanche.logging import TensorboardLogger as AvalancheTensorboardLogger
 from avalanche.logging import WandBLogger as AvalancheWandBLogger
+from torch.utils.tensorboard import SummaryWriter
 
 
 class CSVLogger(AvalancheCSVLogger):
@@ -37,6 +39,25 @@ class CSVLogger(AvalancheCSVLogger):
         self.metrics_file.close()
 
 
+class TensorboardLogger(AvalancheTensorboardLogger):
+    """Avalanche's logger for TensorBoard, for a run that goes on after it was broken
+    off: what the earlier part wrote of the steps that are now done again is left out of
+    sight.
+
+    :param log_folder: where the events go.
+    :param first_step: the first step of this part; ``None`` for a run from its start.
+    """
+
+    def __init__(self, log_folder: str | Path, first_step: int | None = None) -> None:
+        self._first_step = first_step
+        super().__init__(log_folder)
+
+    def _make_writer(self, log_folder: Path, filename_suffix: str) -> SummaryWriter:
+        return SummaryWriter(
+            log_folder, purge_step=self._first_step, filename_suffix=filename_suffix
+        )
+
+
 class WandBLogger(AvalancheWandBLogger):
     """Avalanche's logger for Weights & Biases, for versions of its client that no
     longer have ``wandb.viz`` and ``wandb.util.generate_id``, without which Avalanche's
@@ -61,4 +82,4 @@ class _WithOldNames:
         return getattr(self._wandb, name)
 
 
-__all__ = ["CSVLogger", "WandBLogger"]
+__all__ = ["CSVLogger", "TensorboardLogger", "WandBLogger"]

@@ -1,6 +1,7 @@
 """Logging of the loss terms and other scalars that plugins expose."""
 
 from collections import Counter
+from typing import Any
 
 import torch
 from avalanche.core import BasePlugin
@@ -44,6 +45,23 @@ class TermMetrics(PluginMetric):
             return {}
         means = [total / self._counts[name] for name, total in self._sums.items()]
         return dict(zip(self._sums, torch.stack(means).tolist(), strict=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was added up since the last emission."""
+        return {
+            "sums": self._sums,
+            "counts": dict(self._counts),
+            "iterations": self._iterations,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary of the earlier run.
+        """
+        self._sums = dict(state["sums"])
+        self._counts = Counter(state["counts"])
+        self._iterations = state["iterations"]
 
     def before_training_epoch(self, strategy: SupervisedTemplate) -> None:
         self.reset()

@@ -9,6 +9,7 @@ from udil_avalanche.plugins.der import DERPlugin
 from udil_avalanche.plugins.discriminator import DiscriminatorPlugin
 from udil_avalanche.plugins.embedding_distillation import EmbeddingDistillationPlugin
 from udil_avalanche.plugins.esm_er import ESMERPlugin
+from udil_avalanche.plugins.finite_loss import FiniteLossPlugin
 from udil_avalanche.plugins.gem import GEMPlugin
 from udil_avalanche.plugins.gradient_clipping import GradientClippingPlugin
 from udil_avalanche.plugins.history_model import HistoryModelPlugin
@@ -28,6 +29,7 @@ __all__ = [
     "DiscriminatorPlugin",
     "ESMERPlugin",
     "EmbeddingDistillationPlugin",
+    "FiniteLossPlugin",
     "GEMPlugin",
     "GradientClippingPlugin",
     "HistoryModelPlugin",

@@ -40,6 +40,18 @@ class AnnealingPlugin(SupervisedPlugin):
         """Put the learning rates back for the next domain."""
         self._set(strategy, 1.0)
 
+    def state_dict(self) -> dict[str, Any]:
+        """The rates to start from, and the steps of the domain so far."""
+        return {"rates": self._rates, "step": self._step}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self._rates, self._step = list(state["rates"]), state["step"]
+
     def _set(self, strategy: Any, factor: float) -> None:
         groups = strategy.optimizer.param_groups
         for group, rate in zip(groups, self._rates, strict=True):

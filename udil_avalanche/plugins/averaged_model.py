@@ -72,6 +72,23 @@ class AveragedModel:
             else:
                 mine.copy_(new)
 
+    def state_dict(self) -> dict[str, Any]:
+        """The average and how long it has been taken."""
+        weights = None if self.model is None else self.model.state_dict()
+        return {"model": weights, "step": self.step}
+
+    def load_state_dict(self, state: dict[str, Any], model: nn.Module) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param model: the model that is trained.
+        """
+        self.model, self.step = None, state["step"]
+        if state["model"] is not None:
+            self.start(model)
+            assert self.model is not None
+            self.model.load_state_dict(state["model"])
+
 
 class StableModelPlugin(SupervisedPlugin):
     """Keeps an average of the model, the stable model, and has it evaluated in the
@@ -112,6 +129,18 @@ class StableModelPlugin(SupervisedPlugin):
         if self._working_model is not None:
             strategy.model = self._working_model
             self._working_model = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The stable model."""
+        return {"stable": self.stable.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, whose model is the one that is averaged.
+        """
+        self.stable.load_state_dict(state["stable"], strategy.model)
 
 
 def evaluated_model(strategy: Any) -> nn.Module:

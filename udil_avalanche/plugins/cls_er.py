@@ -77,6 +77,19 @@ class CLSERPlugin(StableModelPlugin):
         super().after_update(strategy, **kwargs)
         self.plastic.update(strategy.model)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Both averages."""
+        return {**super().state_dict(), "plastic": self.plastic.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, whose model is the one that is averaged.
+        """
+        super().load_state_dict(state, strategy)
+        self.plastic.load_state_dict(state["plastic"], strategy.model)
+
 
 def surer_logits(stable: Tensor, plastic: Tensor, labels: Tensor) -> Tensor:
     """For each sample the logits that give its true class the higher probability.

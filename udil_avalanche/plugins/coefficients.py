@@ -174,6 +174,30 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self.terms = {}
         self._history_logits = torch.zeros(0)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Omega, where it came to before, and the last estimates of the bound."""
+        return {
+            "coefficients": self.coefficients.state_dict(),
+            "trajectory": self.trajectory,
+            "estimates": None if self._estimates is None else vars(self._estimates),
+        }
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self.coefficients.load_state_dict(state["coefficients"], strategy.device)
+        self.trajectory = list(state["trajectory"])
+        self._estimates = None
+        if state["estimates"] is not None:
+            estimates: dict[str, Any] = {
+                name: value.to(strategy.device) if isinstance(value, Tensor) else value
+                for name, value in state["estimates"].items()
+            }
+            self._estimates = BoundEstimates(**estimates)
+
 
 def _averages(omega: Omega) -> dict[str, Tensor]:
     return {name: values.mean() for name, values in omega._asdict().items()}

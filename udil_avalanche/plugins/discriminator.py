@@ -12,6 +12,7 @@ from udil_avalanche.losses import (
     encoder_alignment_loss,
 )
 from udil_avalanche.models import DomainDiscriminator
+from udil_avalanche.optimizer_state import load_optimizer_state, optimizer_state
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.collaborators import (
     require_before,
@@ -109,6 +110,39 @@ class DiscriminatorPlugin(EncoderPlugin):
             strategy.loss += self.lambda_d * loss
             self._alignment = None
 
+    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Let go of the optimizer, which starts anew in the next domain."""
+        self._optimizer = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """d, its optimizer, and the divergence that it saw last."""
+        state: dict[str, Any] = dict.fromkeys(("discriminator", "optimizer"))
+        if self.discriminator is not None:
+            state["discriminator"] = self.discriminator.state_dict()
+        if self._optimizer is not None:
+            state["optimizer"] = optimizer_state(self._optimizer)
+        return {**state, "divergence": self.divergence}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self.discriminator = self._optimizer = None
+        self.divergence = state["divergence"].to(strategy.device)
+        weights = state["discriminator"]
+        if weights is not None:
+            self.discriminator = DomainDiscriminator(
+                embedding_size=weights["body.0.weight"].shape[1],
+                n_domains=len(weights["head.bias"]),
+                hidden=self.hidden,
+            ).to(strategy.device)
+            self.discriminator.load_state_dict(weights)
+        if state["optimizer"] is not None:
+            self._optimizer = self._new_optimizer()
+            load_optimizer_state(self._optimizer, state["optimizer"])
+
     def _beta(self, n_past: int) -> Tensor:
         if self.coefficients is None:
             return torch.ones(n_past, device=self.replay.memory.domains.device)
@@ -123,9 +157,13 @@ class DiscriminatorPlugin(EncoderPlugin):
             ).to(embeddings)
         if self._optimizer is None:
             self.discriminator = self.discriminator.grown(n_domains)
-            parameters = self.discriminator.parameters()
-            self._optimizer = torch.optim.Adam(parameters, lr=self.lr, fused=True)
+            self._optimizer = self._new_optimizer()
         return self.discriminator, self._optimizer
+
+    def _new_optimizer(self) -> torch.optim.Optimizer:
+        assert self.discriminator is not None
+        parameters = self.discriminator.parameters()
+        return torch.optim.Adam(parameters, lr=self.lr, fused=True)
 
 
 __all__ = ["DiscriminatorPlugin"]

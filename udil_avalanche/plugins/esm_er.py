@@ -153,5 +153,25 @@ class ESMERPlugin(StableModelPlugin):
         """Forget the mini-batch, so that no evaluation is taken for training."""
         self._stable_logits = None
 
+    def state_dict(self) -> dict[str, Any]:
+        """The average of the model and that of the losses."""
+        return {
+            **super().state_dict(),
+            "loss_mean": self.loss_mean,
+            "loss_updates": self.loss_updates,
+            "warmup_steps": self._warmup_steps,
+        }
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, whose model is the one that is averaged.
+        """
+        super().load_state_dict(state, strategy)
+        self.loss_mean = state["loss_mean"].to(strategy.device)
+        self.loss_updates = state["loss_updates"]
+        self._warmup_steps = state["warmup_steps"]
+
 
 __all__ = ["ESMERPlugin"]

@@ -72,7 +72,26 @@ class HistoryModelPlugin(SupervisedPlugin):
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Take the snapshot H_t."""
-        self.model = copy.deepcopy(strategy.model).eval().requires_grad_(False)
+        self.model = _frozen_copy(strategy.model)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights of H_{t-1}, from which all else follows."""
+        return {"model": None if self.model is None else self.model.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, whose model is one like H_{t-1}.
+        """
+        self.model = None
+        if state["model"] is not None:
+            self.model = _frozen_copy(strategy.model)
+            self.model.load_state_dict(state["model"])
+
+
+def _frozen_copy(model: nn.Module) -> nn.Module:
+    return copy.deepcopy(model).eval().requires_grad_(False)
 
 
 __all__ = ["HistoryModelPlugin"]

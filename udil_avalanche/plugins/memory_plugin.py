@@ -80,5 +80,17 @@ class MemoryPlugin(SupervisedPlugin):
             annotate=lambda fields: self.annotations(strategy, fields),
         )
 
+    def state_dict(self) -> dict[str, Any]:
+        """The memory."""
+        return {"memory": self.memory.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self.memory.load_state_dict(state["memory"], strategy.device)
+
 
 __all__ = ["MemoryPlugin"]

@@ -95,6 +95,21 @@ class OnlineEWCPlugin(SupervisedPlugin):
         self.theta_star = {name: theta[name].detach().clone() for name in new}
         self.terms = {}
 
+    def state_dict(self) -> dict[str, Any]:
+        """F*_{t-1} and the weights to hold."""
+        return {"fisher": self.fisher, "theta_star": self.theta_star}
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self.fisher, self.theta_star = (
+            {name: values.to(strategy.device) for name, values in state[key].items()}
+            for key in ("fisher", "theta_star")
+        )
+
     def _inputs(self, strategy: Any) -> Iterator[Tensor]:
         dataset = strategy.experience.dataset.eval()
         if self.n_samples is not None:

@@ -100,6 +100,25 @@ class SynapticIntelligencePlugin(SupervisedPlugin):
             self.importance[name] = (past + new).clamp(min=0)
         self.terms = {}
 
+    def state_dict(self) -> dict[str, Any]:
+        """The importance of each weight and its path so far."""
+        return {
+            "importance": self.importance,
+            "path_integral": self.path_integral,
+            "theta_star": self.theta_star,
+        }
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+        """Go on from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy.
+        """
+        self.importance, self.path_integral, self.theta_star = (
+            {name: values.to(strategy.device) for name, values in state[key].items()}
+            for key in ("importance", "path_integral", "theta_star")
+        )
+
 
 def _trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     return ((name, p) for name, p in model.named_parameters() if p.requires_grad)

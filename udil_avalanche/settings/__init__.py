@@ -9,6 +9,7 @@ can answer at once.
 import ast
 import inspect
 from dataclasses import fields, make_dataclass
+from functools import cache
 from typing import Any
 
 from udil_avalanche.settings.benchmarks import (
@@ -86,6 +87,7 @@ def meanings(settings: type[RunSettings]) -> dict[str, str]:
     return found
 
 
+@cache
 def _own_meanings(settings: type) -> dict[str, str]:
     (definition,) = ast.parse(inspect.getsource(settings)).body
     assert isinstance(definition, ast.ClassDef)

@@ -65,6 +65,9 @@ class RunSettings:
     """where to compute: cpu, cuda, cuda:1, mps"""
     threads: int | None = number(None, at_least=1)
     """threads that torch computes with; null: as many as it likes"""
+    save_every: float = number(60.0, at_least=0)
+    """seconds between two states that are saved within a domain; one is saved after
+    each domain anyway"""
     output: str = "runs"
     """folder for the run folders"""
     data: str = "data"

@@ -1,0 +1,20 @@
+"""Why a run ends before it is done."""
+
+
+class RunError(RuntimeError):
+    """A run that cannot go on; the message says why, and what to do."""
+
+
+class RunStopped(KeyboardInterrupt):
+    """A run that was asked to stop and has saved its state.
+
+    :param message: what was saved, and how to go on.
+    :param signal_number: the signal that asked for it.
+    """
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
+__all__ = ["RunError", "RunStopped"]

@@ -1,0 +1,45 @@
+"""The state of an optimizer as a tree of tensors and plain values."""
+
+from typing import Any
+
+from torch.optim import Optimizer
+
+
+def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
+    """What an optimizer has to be given back to go on.
+
+    :param optimizer: the optimizer.
+    :return: the moments of each parameter, by its number, and the settings of each
+        group, the learning rate among them.
+    """
+    state = optimizer.state_dict()
+    return {
+        "moments": {str(number): held for number, held in state["state"].items()},
+        "groups": [
+            {key: value for key, value in group.items() if key != "params"}
+            for group in state["param_groups"]
+        ],
+    }
+
+
+def load_optimizer_state(optimizer: Optimizer, state: dict[str, Any]) -> None:
+    """Let an optimizer go on from what :func:`optimizer_state` returned.
+
+    :param optimizer: an optimizer of the same parameters.
+    :param state: the state.
+    """
+    own_groups = optimizer.state_dict()["param_groups"]
+    groups = [
+        {
+            key: tuple(group[key]) if isinstance(value, tuple) else group[key]
+            for key, value in own.items()
+            if key != "params"
+        }
+        | {"params": own["params"]}
+        for own, group in zip(own_groups, state["groups"], strict=True)
+    ]
+    moments = {int(number): held for number, held in state["moments"].items()}
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+
+
+__all__ = ["load_optimizer_state", "optimizer_state"]

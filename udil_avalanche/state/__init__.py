@@ -1,0 +1,7 @@
+"""What a run saves so that it can go on from there, and how it does.
+
+``tree`` and ``checkpoint`` write nested dictionaries of tensors and plain values to a
+folder, ``generators`` and ``strategy_state`` make such dictionaries of the random
+generators and of a strategy, ``saving`` decides when, and ``stop`` listens for Ctrl-C.
+Nothing is pickled: to read a state runs no code of whoever wrote it.
+"""
