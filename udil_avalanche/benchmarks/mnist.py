@@ -1,7 +1,7 @@
 """Permuted and rotated MNIST, with the paper's domains."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
 DEGREES_PER_DOMAIN = 9.0
 ROTATION_CHUNK = 10_000
 
-Shift = Callable[[Tensor], Tensor]
+Shift = partial[Tensor]
 """Turns plain images (N x 28 x 28, 8 bit) into those of a domain."""
 
 
@@ -151,7 +151,11 @@ def _scenario(
     for shift in train_shifts:
         chosen = pool[torch.randperm(len(pool), generator=generator)[:size]]
         make = partial(_shifted, mnist.train_images, chosen, shift)
-        train.append(DomainTensors(make, mnist.train_labels[chosen], slot))
+        make_some = partial(_some_shifted, mnist.train_images, chosen, shift)
+        labels = mnist.train_labels[chosen]
+        # With an angle of its own an image cannot do without those before it.
+        alone = None if shift.func is _rotate_each else make_some
+        train.append(DomainTensors(make, labels, slot, alone))
     everything = torch.arange(len(test_images))
     test = [
         DomainTensors(
@@ -164,6 +168,12 @@ def _scenario(
 
 def _shifted(images: Tensor, chosen: Tensor, shift: Shift) -> Tensor:
     return shift(images[chosen]).unsqueeze(1)
+
+
+def _some_shifted(
+    images: Tensor, chosen: Tensor, shift: Shift, indices: Tensor
+) -> Tensor:
+    return _shifted(images, chosen[indices], shift)
 
 
 __all__ = ["permuted_mnist", "rotate", "rotated_mnist"]
