@@ -30,6 +30,7 @@ from udil_avalanche.progress import ProgressPlugin
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import RunFolder, versions
 from udil_avalanche.settings import JointSettings, RunSettings, as_dict
+from udil_avalanche.torch_setup import set_up_arithmetic
 from udil_avalanche.whole_file import whole_file
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
@@ -119,12 +120,7 @@ def _set_up_torch(settings: RunSettings) -> None:
         raise SettingsError(f"device={settings.device}: {reason}") from error
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    # Numbers below 1e-38, as in SupCon's exponentials, take a CPU many times as long.
-    torch.set_flush_denormal(True)
-    # Some gradients are otherwise summed in the order in which the threads finish.
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    # Nothing here reads memory that it has not written; filling it takes 1 % of a step.
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    set_up_arithmetic()
 
 
 def _seed(seed: int) -> None:
