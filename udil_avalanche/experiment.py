@@ -40,6 +40,7 @@ from udil_avalanche.state.record import Record
 from udil_avalanche.state.saving import SavingPlugin, first_step
 from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.tensor_data import DomainScenario
+from udil_avalanche.torch_setup import set_up_arithmetic
 from udil_avalanche.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
@@ -195,10 +196,7 @@ def _set_up_torch(settings: RunSettings) -> None:
         raise SettingsError(f"device={settings.device}: {reason}") from error
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    # Numbers below 1e-38, as in SupCon's exponentials, take a CPU many times as long.
-    torch.set_flush_denormal(True)
-    # Some gradients are otherwise summed in the order in which the threads finish.
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    set_up_arithmetic()
 
 
 def _seed(seed: int) -> None:

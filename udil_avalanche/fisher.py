@@ -1,13 +1,13 @@
 """The diagonal of the Fisher information matrix."""
 
 import copy
-from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
+
+from udil_avalanche.linear_layers import linear_calls
 
 GRADIENT_VALUES = 2**25
 """How many values of per-sample gradients are held at once."""
@@ -56,47 +56,13 @@ def diagonal_fisher(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, Te
     return {name: total / n_samples for name, total in fisher.items()}
 
 
-class _Call(NamedTuple):
-    """One use of a linear layer in a forward pass."""
-
-    input_squares: Tensor
-    output: Tensor
-
-
 def _squares_of_linear_layers(model: nn.Module, x: Tensor) -> dict[str, Tensor]:
     """The sums over x of those layers that are used once, on one row per sample."""
-    calls: dict[nn.Module, list[_Call]] = defaultdict(list)
-
-    def record(layer: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-        calls[layer].append(_Call(inputs[0].detach().square(), output))
-        # What comes after the layer may work in place.
-        return output.clone()
-
-    owners = defaultdict(list)
-    for layer_name, layer in model.named_modules(remove_duplicate=False):
-        for parameter in layer.parameters(recurse=False):
-            owners[parameter].append(layer_name)
-
-    handles = [
-        layer.register_forward_hook(record)
-        for layer in model.modules()
-        if type(layer) is nn.Linear
-    ]
-    log_p = model(x).log_softmax(dim=1)
-    for handle in handles:
-        handle.remove()
-
-    layers = [
-        (layer, uses[0])
-        for layer, uses in calls.items()
-        if len(uses) == 1
-        and uses[0].output.requires_grad
-        and uses[0].output.shape[:-1] == (len(x),)
-        and all(len(owners[p]) == 1 for p in layer.parameters())
-    ]
+    logits, layers = linear_calls(model, lambda: model(x))
     if not layers:
         return {}
-    outputs = [call.output for _, call in layers]
+    log_p = logits.log_softmax(dim=1)
+    outputs = [call.outputs for call in layers]
     output_squares = [torch.zeros_like(output) for output in outputs]
     for y, p in enumerate(log_p.detach().exp().unbind(dim=1)):
         derivatives = torch.autograd.grad(
@@ -106,10 +72,9 @@ def _squares_of_linear_layers(model: nn.Module, x: Tensor) -> dict[str, Tensor]:
             total += p[:, None] * derivative.square()
 
     squares = {}
-    for (layer, call), total in zip(layers, output_squares, strict=True):
-        [layer_name] = owners[layer.weight]
-        squares[f"{layer_name}.weight"] = total.T @ call.input_squares
-        squares[f"{layer_name}.bias"] = total.sum(dim=0)
+    for call, total in zip(layers, output_squares, strict=True):
+        squares[f"{call.name}.weight"] = total.T @ call.inputs.square()
+        squares[f"{call.name}.bias"] = total.sum(dim=0)
     return squares
 
 

@@ -9,7 +9,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from udil_avalanche.plugins import GEMPlugin
-from udil_avalanche.plugins.gem import gem_projection
+from udil_avalanche.plugins.domain_gradients import (
+    FactoredGradients,
+    FlatGradients,
+    factored_gradients,
+    flat_gradients,
+)
+from udil_avalanche.plugins.gem import gem_weights
+
+
+def gem_projection(gradient: Tensor, references: Tensor, margin: float = 0.0) -> Tensor:
+    past = FlatGradients(references, [gradient])
+    weights = gem_weights(past.gram(), past.products([gradient]), margin)
+    return gradient + past.combination(weights)[0]
 
 
 def slow_projection(gradient: Tensor, references: Tensor, margin: float) -> Tensor:
@@ -166,3 +178,58 @@ def test_parameters_out_of_reach_do_no_harm(naive: Any, make_scenario: Any) -> N
 def test_a_negative_margin_is_refused() -> None:
     with pytest.raises(ValueError, match="margin must not be negative"):
         GEMPlugin(margin=-0.1)
+
+
+class ComparePasses(SupervisedPlugin):
+    """Holds one pass over the whole memory against a pass for each domain."""
+
+    def __init__(self, gem: GEMPlugin) -> None:
+        super().__init__()
+        self.gem, self.compared, self.refused = gem, 0, 0
+
+    def after_backward(self, strategy: Any, **kwargs: Any) -> None:
+        memory = self.gem.memory
+        if len(memory) == 0:
+            return
+        parameters = list(strategy.model.parameters())
+        factored = factored_gradients(strategy, memory, parameters)
+        if factored is None:
+            self.refused += 1
+            return
+        assert isinstance(factored, FactoredGradients)
+        room = torch.empty(memory.n_domains, sum(p.numel() for p in parameters))
+        plain = flat_gradients(strategy, memory, parameters, room)
+        direction = [torch.randn_like(p) for p in parameters]
+        weights = torch.randn(memory.n_domains)
+        for one, other in (
+            (factored.products(direction), plain.products(direction)),
+            (factored.gram(), plain.gram()),
+            *zip(
+                factored.combination(weights), plain.combination(weights), strict=True
+            ),
+        ):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        self.compared += 1
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_one_pass_over_the_memory_gives_the_gradients_of_all_domains(
+    naive: Any, make_scenario: Any, bias: bool
+) -> None:
+    model = nn.Sequential(
+        nn.Linear(6, 9, bias=bias), nn.ReLU(inplace=True), nn.Linear(9, 3)
+    )
+    gem = GEMPlugin(mem_size=20)
+    compare = ComparePasses(gem)
+    naive(model, [gem, compare]).train(make_scenario(domains=4).train_stream)
+    assert compare.compared == 3 * 4 and compare.refused == 0
+
+
+def test_domains_that_would_mix_get_a_pass_each(
+    naive: Any, make_scenario: Any, make_batchnorm_model: Any
+) -> None:
+    gem = GEMPlugin(mem_size=20)
+    compare = ComparePasses(gem)
+    model = make_batchnorm_model()
+    naive(model, [gem, compare]).train(make_scenario(domains=3).train_stream)
+    assert compare.refused == 2 * 4 and compare.compared == 0

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from avalanche.benchmarks.utils.classification_dataset import (
+    _make_taskaware_classification_dataset,
+)
 from avalanche.training.plugins import SupervisedPlugin
 from avalanche.training.supervised import JointTraining, Naive
 from avalanche.training.supervised.joint_training import AlreadyTrainedError
@@ -143,7 +146,9 @@ def test_datasets_that_are_not_plain_tensors_go_the_way_of_avalanche(
     for kind in (Joint, JointTraining):
         scenario = make_scenario()
         last = scenario.train_stream[2]
-        last._dataset = last.dataset.replace_current_transform_group(lambda x: 2 * x)
+        last._dataset = _make_taskaware_classification_dataset(
+            last.dataset, transform=lambda x: 2 * x
+        )
         watch = Watch()
         strategy = make(kind, plugins=[TensorLoaderPlugin(), watch])
         strategy.train([*scenario.train_stream[:2], last])

@@ -1,7 +1,7 @@
 """Permuted and rotated MNIST, with the paper's domains."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from udil_avalanche.benchmarks.mnist_files import load_mnist
 from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
 
 DEGREES_PER_DOMAIN = 9.0
-ROTATION_CHUNK = 10_000
+ROTATION_CHUNK = 2_000
+"""Images that are turned at a time: more would need much memory in passing."""
 
-Shift = Callable[[Tensor], Tensor]
+Shift = partial[Tensor]
 """Turns plain images (N x 28 x 28, 8 bit) into those of a domain."""
 
 
@@ -100,7 +101,7 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     cos, sin = radians.cos().float(), radians.sin().float()
     zero = torch.zeros_like(cos)
     turns = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3)
-    rotated = []
+    rotated = torch.empty_like(images)
     for start in range(0, len(images), ROTATION_CHUNK):
         chunk = images[start : start + ROTATION_CHUNK, None].float()
         turn = turns if len(turns) == 1 else turns[start : start + ROTATION_CHUNK]
@@ -108,8 +109,8 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
         grid = F.affine_grid(turn, size, align_corners=False)
         grid = grid.expand(len(chunk), -1, -1, -1)
         turned = F.grid_sample(chunk, grid, mode="nearest", align_corners=False)
-        rotated.append(turned.to(torch.uint8))
-    return torch.cat(rotated).squeeze(1)
+        rotated[start : start + ROTATION_CHUNK] = turned.squeeze(1).to(torch.uint8)
+    return rotated
 
 
 def _rotate_each(images: Tensor, start: float, seed: int) -> Tensor:
@@ -153,7 +154,11 @@ def _scenario(
     for shift in train_shifts:
         chosen = pool[torch.randperm(len(pool), generator=generator)[:size]]
         make = partial(_shifted, mnist.train_images, chosen, shift)
-        train.append(DomainTensors(make, mnist.train_labels[chosen], slot))
+        make_some = partial(_some_shifted, mnist.train_images, chosen, shift)
+        labels = mnist.train_labels[chosen]
+        # With an angle of its own an image cannot do without those before it.
+        alone = None if shift.func is _rotate_each else make_some
+        train.append(DomainTensors(make, labels, slot, alone))
     everything = torch.arange(len(test_images))
     test = [
         DomainTensors(
@@ -166,6 +171,12 @@ def _scenario(
 
 def _shifted(images: Tensor, chosen: Tensor, shift: Shift) -> Tensor:
     return shift(images[chosen]).unsqueeze(1)
+
+
+def _some_shifted(
+    images: Tensor, chosen: Tensor, shift: Shift, indices: Tensor
+) -> Tensor:
+    return _shifted(images, chosen[indices], shift)
 
 
 __all__ = ["permuted_mnist", "rotate", "rotated_mnist"]

@@ -24,7 +24,7 @@ from udil_avalanche.evaluation.formulas import (
     forgetting,
     forward_transfer,
 )
-from udil_avalanche.plots import figure_to_image, plot_accuracy_matrix
+from udil_avalanche.evaluation.heat_map import heat_map
 
 
 class DomainMetrics(PluginMetric):
@@ -204,7 +204,7 @@ class _AccuracyMatrixValue(AlternativeValues):
     def best_supported_value(self, *supported_types: type) -> Image | None:
         if not any(issubclass(Image, supported) for supported in supported_types):
             return None
-        return figure_to_image(plot_accuracy_matrix(self.matrix))
+        return heat_map(self.matrix)
 
     def __str__(self) -> str:
         accuracies = " ".join(f"{value:.1f}" for value in self.matrix[self.t - 1])

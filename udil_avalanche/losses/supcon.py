@@ -1,5 +1,7 @@
 """Equation V_s: the supervised contrastive loss."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -41,8 +43,23 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
 
 def _squared_distances(embeddings: Tensor) -> Tensor:
     norms = embeddings.pow(2).sum(dim=1)
-    products = embeddings @ embeddings.T
+    products: Tensor = _InnerProducts.apply(embeddings)
     return (norms[:, None] + norms - 2 * products).clamp(min=0)
+
+
+class _InnerProducts(torch.autograd.Function):
+    """E E^T. Its derivative in direction G is (G + G^T) E, one product of matrices,
+    where two independent factors would need two: G E and G^T E."""
+
+    @staticmethod
+    def forward(ctx: Any, embeddings: Tensor) -> Tensor:
+        ctx.save_for_backward(embeddings)
+        return embeddings @ embeddings.T
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (embeddings,) = ctx.saved_tensors
+        return (gradient + gradient.T) @ embeddings
 
 
 __all__ = ["supcon_loss"]

@@ -113,7 +113,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         if batch is None or estimates is None:
             return
         n, n_past = batch.n_current, self.replay.memory.n_domains
-        current_logits = self.history(strategy.mb_x[:n], strategy.mbatch[-1][:n])
+        current_logits = self.history.answers(strategy, n)
         past_logits = self.history.memory_logits[batch.positions]
         self._history_logits = torch.cat([current_logits, past_logits])
 

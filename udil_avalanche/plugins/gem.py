@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import quadprog
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from udil_avalanche.plugins.memory_gradient import (
-    flat,
-    memory_gradient,
-    parameters_and_gradients,
-    set_flat,
+from udil_avalanche.plugins.domain_gradients import (
+    DomainGradients,
+    factored_gradients,
+    flat_gradients,
 )
+from udil_avalanche.plugins.memory_gradient import parameters_and_gradients
 from udil_avalanche.plugins.memory_plugin import MemoryPlugin
 
 RIDGE = 1e-6
@@ -26,7 +26,7 @@ class GEMPlugin(MemoryPlugin):
 
     No step may raise the loss on the memory of any past domain, to first order: the
     gradient g is replaced by the nearest one that has no negative inner product with
-    the gradient of any past domain, see :func:`gem_projection`. The memory is not
+    the gradient of any past domain, see :func:`gem_weights`. The memory is not
     learned from; it only constrains.
 
     Deviations from the paper:
@@ -60,58 +60,60 @@ class GEMPlugin(MemoryPlugin):
         if len(self.memory) == 0:
             return
         parameters, gradients = parameters_and_gradients(strategy.model)
-        gradient = flat(gradients)
-        references = self._room_for_references(gradient)
-        # One small backward pass for each domain: vmap over them takes longer, and a
-        # batched backward pass of the whole memory repeats it for each domain.
-        for domain, row in enumerate(references):
-            members = torch.nonzero(self.memory.domains == domain).squeeze(1)
-            memory_gradient(strategy, self.memory, members, parameters, out=row)
+        past = self._past_gradients(strategy, parameters)
+        products = past.products(gradients)
 
-        violated = references @ gradient < 0
+        violated = products < 0
         self.terms = {"violated": violated.float().mean()}
         if violated.any():
-            projected = gem_projection(gradient, references, self.margin)
-            set_flat(gradients, projected)
+            weights = gem_weights(past.gram(), products, self.margin)
+            torch._foreach_add_(gradients, past.combination(weights))
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Take the domain that was learned into the memory."""
         super().after_training_exp(strategy, **kwargs)
         self._references = torch.zeros(0)
 
-    def _room_for_references(self, gradient: Tensor) -> Tensor:
-        """One row per past domain, kept while a domain is learned: new room in every
-        step would make it almost twice as long."""
-        shape = (self.memory.n_domains, len(gradient))
+    def _past_gradients(
+        self, strategy: Any, parameters: list[nn.Parameter]
+    ) -> DomainGradients:
+        factored = factored_gradients(strategy, self.memory, parameters)
+        if factored is not None:
+            return factored
+        # The room is kept while a domain is learned: new room in every step would make
+        # it almost twice as long.
+        n_values = sum(each.numel() for each in parameters)
+        shape = (self.memory.n_domains, n_values)
         if self._references.shape != shape:
-            self._references = gradient.new_empty(shape)
-        return self._references
+            self._references = parameters[0].new_empty(shape)
+        return flat_gradients(strategy, self.memory, parameters, self._references)
 
 
-def gem_projection(gradient: Tensor, references: Tensor, margin: float = 0.0) -> Tensor:
-    """The vector nearest to g that has no negative inner product with any of G's rows:
-    g + G^T v, where v solves the dual of that problem, to minimise
+def gem_weights(gram: Tensor, products: Tensor, margin: float = 0.0) -> Tensor:
+    """v, with which g + G^T v is the vector nearest to g that has no negative inner
+    product with any of G's rows. It solves the dual of that problem, to minimise
     :math:`\\frac12 v^T G G^T v + g^T G^T v` subject to v >= gamma.
 
     At gamma = 0 it is the nearest; a margin leads farther into the cone.
 
-    :param gradient: g, the gradient of the current mini-batch.
-    :param references: G, the gradient of one past domain a row.
+    :param gram: G G^T, of the gradients of the past domains.
+    :param products: G g, with the gradient of the current mini-batch.
     :param margin: gamma.
     """
-    gram = (references @ references.T).double().cpu().numpy()
-    products = (references @ gradient).double().cpu().numpy()
-    lengths = np.sqrt(gram.diagonal()).clip(min=np.finfo(np.float32).tiny)
-    cosines = gram / np.outer(lengths, lengths)
+    matrix = gram.double().cpu().numpy()
+    lengths = np.sqrt(matrix.diagonal()).clip(min=np.finfo(np.float32).tiny)
+    cosines = matrix / np.outer(lengths, lengths)
     # Rounding may leave the matrix asymmetric and give it negative eigenvalues.
     cosines = (cosines + cosines.T) / 2
     ridge = max(0.0, RIDGE - np.linalg.eigvalsh(cosines)[0])
     identity = np.eye(len(lengths))
     weights = quadprog.solve_qp(
-        cosines + ridge * identity, -products / lengths, identity, margin * lengths
+        cosines + ridge * identity,
+        -products.double().cpu().numpy() / lengths,
+        identity,
+        margin * lengths,
     )[0]
-    v = torch.as_tensor(weights / lengths).to(references)
-    return gradient + v @ references
+    return torch.as_tensor(weights / lengths).to(gram)
 
 
-__all__ = ["GEMPlugin", "gem_projection"]
+__all__ = ["GEMPlugin", "gem_weights"]

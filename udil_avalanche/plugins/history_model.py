@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.collaborators import require_past_domains_only
 from udil_avalanche.plugins.encoder_plugin import EmbeddingTap
+from udil_avalanche.plugins.tensor_loader import TensorLoader
 
 
 class HistoryModelPlugin(SupervisedPlugin):
@@ -19,7 +20,8 @@ class HistoryModelPlugin(SupervisedPlugin):
     The copy is in evaluation mode, so that BatchNorm statistics stay as they were and
     Dropout is off (the teacher of Avalanche's ``LwFPlugin`` stays in training mode).
     What it says of the memory does not change during a domain, so it is computed once,
-    when the domain begins.
+    when the domain begins. The same holds of the domain itself if it is made of tensors
+    (:class:`~udil_avalanche.plugins.TensorLoaderPlugin`): see :meth:`answers`.
 
     :param replay: the replay plugin whose memory H_{t-1} is asked about.
     :param encoder: name of the model's sub-module that is its encoder.
@@ -41,6 +43,8 @@ class HistoryModelPlugin(SupervisedPlugin):
         """H_{t-1}(x) before the softmax, for every sample of the memory."""
         self.memory_embeddings = torch.zeros(0)
         """E_{t-1}(x) for every sample of the memory."""
+        self._loader: TensorLoader | None = None
+        self._domain_logits: Tensor | None = None
 
     def __call__(self, x: Tensor, task_labels: Tensor | None = None) -> Tensor:
         """The logits of H_{t-1}.
@@ -55,8 +59,39 @@ class HistoryModelPlugin(SupervisedPlugin):
         with torch.no_grad():
             return avalanche_forward(self.model, x, task_labels)
 
+    def answers(self, strategy: Any, n_current: int) -> Tensor:
+        """The logits of H_{t-1} on the mini-batch's samples of the current domain.
+
+        Those of a domain of tensors are computed when they are first asked for, all at
+        once in large batches, and looked up from then on. Where other inputs than the
+        domain's own come, from another loader or because they are augmented, H_{t-1}
+        is asked in each step.
+
+        :param strategy: the strategy, in a training iteration.
+        :param n_current: number of samples of the current domain, the first ones.
+        """
+        x, task_labels = strategy.mb_x, strategy.mbatch[-1]
+        given = None if self._loader is None else self._loader.last
+        if given is None or len(given.positions) != n_current or not given.begins(x):
+            return self(x[:n_current], task_labels[:n_current])
+        assert self._loader is not None
+        if self._domain_logits is None:
+            self._domain_logits = self._about_domain(self._loader, strategy.device)
+        return self._domain_logits[given.positions.to(strategy.device)]
+
+    def _about_domain(self, loader: TensorLoader, device: torch.device) -> Tensor:
+        # Always in the same batches: a run that is taken up again gets the same bits.
+        everything = torch.arange(len(loader.dataset))
+        logits = []
+        for positions in everything.split(self.outputs_batch_size):
+            x, *_, task_labels = loader.batch(positions)
+            logits.append(self(x.to(device), task_labels.to(device)))
+        return torch.cat(logits)
+
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Ask H_{t-1} about the whole memory."""
+        loader = strategy.dataloader
+        self._loader = loader if isinstance(loader, TensorLoader) else None
         if self.model is None or self.replay is None or len(self.replay.memory) == 0:
             return
         fields = self.replay.memory.fields
@@ -73,6 +108,7 @@ class HistoryModelPlugin(SupervisedPlugin):
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Take the snapshot H_t."""
         self.model = _frozen_copy(strategy.model)
+        self._loader, self._domain_logits = None, None
 
     def state_dict(self) -> dict[str, Any]:
         """The weights of H_{t-1}, from which all else follows."""

@@ -30,8 +30,8 @@ class LwFPlugin(SupervisedPlugin):
     2. :math:`T^2`, due to Hinton et al. (https://arxiv.org/abs/1503.02531), keeps the
        size of the gradient from falling with T: the paper's loss weight
        :math:`\\lambda_o` is :math:`\\alpha T^2` here.
-    3. The teacher answers in each step anew rather than once before training, so that
-       the training data may be augmented.
+    3. The teacher answers once before training only if the domain is made of tensors,
+       else in each step anew, so that the training data may be augmented.
 
     :param history: keeps the teacher; it must be one of the strategy's plugins, too,
         before this one.
@@ -62,7 +62,7 @@ class LwFPlugin(SupervisedPlugin):
         if self.history.model is None:
             return
         T = self.temperature
-        answers = self.history(strategy.mb_x, strategy.mbatch[-1])
+        answers = self.history.answers(strategy, len(strategy.mb_y))
         loss = T**2 * distillation_loss(strategy.mb_output / T, answers / T)
         strategy.loss += self.alpha * loss
         self.terms = {"lwf_distillation": loss.detach()}

@@ -1,14 +1,36 @@
 """Mini-batches by indexing tensors."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from avalanche.benchmarks.utils import AvalancheDataset
 from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
-from udil_avalanche.tensor_data import TensorSource, tensor_source
+from udil_avalanche.tensor_dataset import TensorBatches, TensorSource, tensor_source
+
+
+class GivenBatch(NamedTuple):
+    """A mini-batch that a loader has given out."""
+
+    positions: Tensor
+    """Where in the dataset its samples are."""
+
+    inputs: Tensor
+    """Its inputs."""
+
+    version: int
+    """Of the inputs, when they were given out."""
+
+    def begins(self, inputs: Tensor) -> bool:
+        """Whether ``inputs`` begin with those given out, and nobody has changed them.
+
+        :param inputs: of a mini-batch that others may have appended samples to.
+        """
+        first = inputs[: len(self.inputs)]
+        untouched = self.inputs._version == self.version
+        return untouched and torch.equal(first, self.inputs.to(first.device))
 
 
 class TensorLoader:
@@ -34,11 +56,10 @@ class TensorLoader:
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last
-        self._attributes = [
-            torch.as_tensor(list(attribute))
-            for attribute in dataset._data_attributes.values()
-            if attribute.use_in_getitem
-        ]
+        self.last: GivenBatch | None = None
+        """The last mini-batch that was given out."""
+        self.batch = TensorBatches(dataset, source)
+        """Gives the samples at any positions of the dataset."""
 
     def __len__(self) -> int:
         if self.drop_last:
@@ -49,8 +70,9 @@ class TensorLoader:
         n = len(self.dataset)
         order = torch.randperm(n) if self.shuffle else torch.arange(n)
         for positions in order.split(self.batch_size)[: len(self)]:
-            x, y = self.source.domain.batch(self.source.indices[positions])
-            yield [x, y, *(values[positions] for values in self._attributes)]
+            fields = self.batch(positions)
+            self.last = GivenBatch(positions, fields[0], fields[0]._version)
+            yield fields
 
 
 class TensorLoaderPlugin(SupervisedPlugin):
@@ -78,6 +100,8 @@ class TensorLoaderPlugin(SupervisedPlugin):
     def _replace(
         self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
     ) -> None:
+        if isinstance(strategy.dataloader, TensorLoader):
+            return
         source = tensor_source(strategy.adapted_dataset)
         if source is not None:
             strategy.dataloader = TensorLoader(

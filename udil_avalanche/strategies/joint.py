@@ -1,15 +1,14 @@
 """Training on all domains at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from avalanche.training.supervised import JointTraining
 from torch import Tensor
 
 from udil_avalanche.losses import classification_loss
 from udil_avalanche.plugins.tensor_loader import TensorLoader
-from udil_avalanche.tensor_data import TensorSource, domain_of, tensor_source
+from udil_avalanche.tensor_data import tensor_source
 
 
 class Joint(JointTraining):
@@ -44,25 +43,13 @@ class Joint(JointTraining):
 
     def make_train_dataloader(self, shuffle: bool = True, **kwargs: Any) -> None:
         """Gather the domains, if they are tensors."""
-        found = [tensor_source(e.dataset.train()) for e in self._experiences]
-        sources = [source for source in found if source is not None]
-        if len(sources) < len(found):
+        source = tensor_source(self.adapted_dataset)
+        if source is None:
             super().make_train_dataloader(shuffle=shuffle, **kwargs)
         else:
             self.dataloader = TensorLoader(
-                self.adapted_dataset, _gathered(sources), self.train_mb_size, shuffle
+                self.adapted_dataset, source, self.train_mb_size, shuffle
             )
-
-
-def _gathered(sources: Sequence[TensorSource]) -> TensorSource:
-    """The samples of all sources as those of one domain."""
-    sizes = [len(source.indices) for source in sources]
-    first = sources[0].domain.inputs
-    inputs = first.new_empty(sum(sizes), *first.shape[1:])
-    for part, source in zip(inputs.split(sizes), sources, strict=True):
-        part.copy_(source.domain.inputs[source.indices])
-    labels = torch.cat([source.domain.labels[source.indices] for source in sources])
-    return TensorSource(domain_of(inputs, labels), torch.arange(len(labels)))
 
 
 __all__ = ["Joint"]

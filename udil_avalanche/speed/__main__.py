@@ -1,0 +1,43 @@
+"""The benchmark's command line."""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from udil_avalanche.speed.measure import measure
+from udil_avalanche.speed.report import show
+from udil_avalanche.speed.scale import QUICK, Scale
+from udil_avalanche.torch_setup import set_up_arithmetic
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, show tables and write JSON.
+
+    :param arguments: the command line; that of the process by default.
+    """
+    parser = argparse.ArgumentParser(prog="python -m udil_avalanche.speed")
+    parser.add_argument("--data", default="data", help="folder with MNIST")
+    parser.add_argument("--threads", type=int, help="threads that torch computes with")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try it")
+    parser.add_argument("--json", type=Path, default=Path("speed.json"), help="result")
+    given = parser.parse_args(arguments)
+    if given.threads is not None:
+        torch.set_num_threads(given.threads)
+    set_up_arithmetic()
+
+    scale = replace(QUICK if given.quick else Scale(), root=given.data)
+    results = measure(scale, lambda name: print(f"measuring: {name}", file=sys.stderr))
+    given.json.write_text(json.dumps(results, indent=2) + "\n")
+    show(results, Console())
+
+
+if __name__ == "__main__":
+    main()
+
+
+__all__ = ["main"]

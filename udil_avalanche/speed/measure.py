@@ -1,0 +1,58 @@
+"""All measurements, in one process."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from udil_avalanche.speed.data_path import loading, training
+from udil_avalanche.speed.evaluation import evaluation, shares
+from udil_avalanche.speed.limit import MatmulRate
+from udil_avalanche.speed.peak_memory import peak_memory
+from udil_avalanche.speed.scale import Scale
+from udil_avalanche.speed.steps import (
+    BATCH,
+    MEMORY_BATCHES,
+    baseline_steps,
+    by_domain,
+    udil_step,
+)
+
+
+def measure(scale: Scale, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+    """Measure everything that ``make bench`` shows.
+
+    :param scale: how much.
+    :param say: is told what comes next.
+    """
+    torch.manual_seed(0)
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "machine": lambda: {
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "GFLOP/s": max(MatmulRate(BATCH + 128)() for _ in range(200)) / 1e9,
+        },
+        "UDIL, a step": lambda: {
+            f"{BATCH} + {memory}": udil_step(memory, scale.t, scale)
+            for memory in MEMORY_BATCHES
+        },
+        "UDIL, a step by domain": lambda: by_domain(scale),
+        "the other methods, a step": lambda: baseline_steps(scale),
+        "images a second, data alone": lambda: loading(scale),
+        "images a second, training": lambda: training(scale),
+        "evaluation": lambda: evaluation(scale),
+        "shares of a run": lambda: {
+            name: shares(name, scale) for name in ("UDIL", "Fine-tune")
+        },
+        "peak memory by domain, MB": lambda: peak_memory(scale),
+    }
+    results = {}
+    for name, part in parts.items():
+        say(name)
+        results[name] = part()
+    return results
+
+
+__all__ = ["measure"]

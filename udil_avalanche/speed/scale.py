@@ -1,0 +1,44 @@
+"""How much is measured."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The sizes of all measurements; those of ``make bench`` by default."""
+
+    root: str | Path = "data"
+    """the folder with MNIST"""
+    steps: int = 94
+    """steps of a measured domain: 12,000 images, as in UDIL's configuration"""
+    domains: tuple[int, ...] = (2, 5, 10, 15, 20)
+    """the domains t in which UDIL's step is measured"""
+    t: int = 10
+    """the domain in which methods are compared"""
+    images: int = 12_000
+    """images of a domain on our data path"""
+    slow_images: int = 2_000
+    """images on Avalanche's data path"""
+    test_domains: int = 5
+    """domains of an evaluation"""
+    repeats: int = 7
+    """turns of each comparison that is not made step by step"""
+    memory_domains: int = 20
+    """domains of the run whose memory is measured"""
+
+
+QUICK = Scale(
+    steps=3,
+    domains=(2, 3),
+    t=2,
+    images=256,
+    slow_images=128,
+    test_domains=1,
+    repeats=1,
+    memory_domains=1,
+)
+"""Just enough to see that everything can be measured."""
+
+
+__all__ = ["QUICK", "Scale"]

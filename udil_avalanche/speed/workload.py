@@ -1,0 +1,95 @@
+"""What is measured: domains of rotated digits, of any sizes."""
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from avalanche.benchmarks import CLExperience
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.templates import SupervisedTemplate
+
+from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN, rotate
+from udil_avalanche.benchmarks.mnist_files import MnistImages, load_mnist
+from udil_avalanche.build import build_strategy
+from udil_avalanche.models import mlp
+from udil_avalanche.resolve import resolve
+from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
+
+EARLIER_DOMAIN = 512
+"""Samples of the domains that only lead up to the measured one."""
+
+
+def rotated_digits(root: str | Path, sizes: Sequence[int]) -> DomainScenario:
+    """Rotated MNIST with ``sizes[i]`` training images in domain i, ready in memory.
+
+    :param root: data folder.
+    :param sizes: training images of each domain.
+    """
+    mnist = _mnist(root)
+    generator = torch.Generator().manual_seed(0)
+    train = []
+    for i, size in enumerate(sizes):
+        chosen = torch.randint(len(mnist.train_images), (size,), generator=generator)
+        degrees = torch.tensor(DEGREES_PER_DOMAIN * i)
+        images = rotate(mnist.train_images[chosen], degrees).unsqueeze(1)
+        train.append(domain_of(images, mnist.train_labels[chosen]))
+    test: list[DomainTensors] = train[:1]
+    return DomainScenario(
+        train=train, test=test * len(train), n_classes=10, data=mnist.source
+    )
+
+
+@cache
+def _mnist(root: str | Path) -> MnistImages:
+    return load_mnist(root)
+
+
+def strategy_at_domain(
+    name: str,
+    t: int,
+    steps: int,
+    *,
+    root: str | Path,
+    plugins: Sequence[Any] = (),
+    evaluator: EvaluationPlugin | None = None,
+    **settings: Any,
+) -> tuple[SupervisedTemplate, CLExperience]:
+    """A strategy that has learned t - 1 small domains, and domain t.
+
+    :param name: of the strategy, as on the command line.
+    :param t: the domain to measure.
+    :param steps: its number of steps.
+    :param root: data folder.
+    :param plugins: further plugins.
+    :param evaluator: one that logs nothing by default.
+    :param settings: differ from those of the configuration for rotated MNIST.
+    """
+    resolved = resolve(name, "rotated_mnist", options=settings)
+    sizes = [EARLIER_DOMAIN] * (t - 1) + [steps * resolved.batch_size]
+    scenario = rotated_digits(root, sizes)
+    strategy = build_strategy(
+        resolved,
+        mlp(),
+        evaluator=evaluator or silent_evaluator(),
+        plugins=plugins,
+    )
+    *earlier, measured = scenario.train_stream
+    for experience in earlier:
+        strategy.train(experience)
+    return strategy, measured
+
+
+def silent_evaluator(*metrics: Any) -> EvaluationPlugin:
+    """An evaluator without loggers.
+
+    :param metrics: what it keeps track of.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return EvaluationPlugin(*metrics, loggers=[])
+
+
+__all__ = ["rotated_digits", "silent_evaluator", "strategy_at_domain"]
