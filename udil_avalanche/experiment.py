@@ -1,6 +1,8 @@
 """One run: settings in, a run folder out."""
 
 import random
+import resource
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from torch import Tensor
 
 from udil_avalanche.benchmarks.mnist_files import MnistUnavailable
 from udil_avalanche.build import build_benchmark, build_model, build_strategy
+from udil_avalanche.embeddings import projected_embeddings
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.evaluation.term_metrics import TermMetrics
 from udil_avalanche.plots import (
@@ -102,6 +105,7 @@ def run(settings: RunSettings) -> dict[str, Any]:
         **metrics.result(),
         "seconds": seconds,
         "steps": strategy.clock.train_iterations,
+        "peak_memory_mb": _peak_memory_mb(),
         "accuracy_matrix": metrics.matrix.tolist(),
         "random_accuracy": metrics.initial.tolist(),
         "settings": as_dict(settings),
@@ -110,6 +114,9 @@ def run(settings: RunSettings) -> dict[str, Any]:
     _draw(folder.path, metrics, _trajectory(strategy))
     with whole_file(folder.path / "model.safetensors") as unfinished:
         unfinished.write_bytes(save(evaluated_model(strategy).state_dict()))
+    encoder = evaluated_model(strategy).get_submodule("encoder")
+    embeddings = projected_embeddings(encoder, benchmark, settings.device)
+    folder.write_json("embeddings.json", embeddings)
     folder.finish(result)
     return folder.result()
 
@@ -150,6 +157,13 @@ def _seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
+
+
+def _peak_memory_mb() -> float:
+    """The most memory that the process has had so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    bytes_of_unit = 1 if sys.platform == "darwin" else 1024
+    return peak * bytes_of_unit / 2**20
 
 
 def _domain_line(

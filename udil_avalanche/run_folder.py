@@ -141,6 +141,7 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
         "platform": platform.platform(),
+        "cpu": _cpu(),
         "cpus": os.cpu_count(),
     }
 
@@ -157,6 +158,16 @@ def plain(value: Any) -> Any:
         case Sequence():
             return [plain(item) for item in value]
     return value
+
+
+def _cpu() -> str:
+    """The processor's name, where Linux or Python knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _commit() -> str | None:
