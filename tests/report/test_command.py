@@ -29,7 +29,7 @@ def test_the_tables_on_the_standard_output(
         "5.3 ± 0.0",
         "3.4 ± 0.4",
         "+1.8 ▼",
-        "60 s",
+        "11 min",
     ]
     [second] = [line for line in lines if "| ESM-ER |" in line]
     assert "| *79.0 ± 1.0* |" in second

@@ -15,7 +15,7 @@ class Cell:
 
     :param runs: the runs, by seed.
     :param variant: what tells it from other settings of the same method on the same
-        problem; empty if there are none.
+        problem, and how many training samples it used if not all; else empty.
     """
 
     runs: tuple[Run, ...]
@@ -101,6 +101,7 @@ def _variants(groups: list[list[Run]]) -> list[str]:
         key
         for key in recipes[0]
         if any(recipe[key] != recipes[0][key] for recipe in recipes)
+        or (key == "train_per_domain" and groups[0][0].is_cut_short)
     ]
     return [
         settings_in_words({key: recipe[key] for key in differing}) for recipe in recipes

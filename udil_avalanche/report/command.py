@@ -30,11 +30,16 @@ def report(arguments: Sequence[str]) -> int:
             f"no finished runs below {' '.join(given.runs)}"
             + (f" (left out: {reasons})" if reasons else "")
         )
-    text = markdown(tables_of(cells_of(found.runs)), found)
-    if given.markdown is None:
-        print(text, end="")
-    else:
+    tables = tables_of(cells_of(found.runs))
+    if given.html is not None:
+        from udil_avalanche.report.page import page
+
+        _write(given.html, page(tables, found, given.html.parent))
+    text = markdown(tables, found)
+    if given.markdown is not None:
         _write(given.markdown, f"# Results\n\n{text}")
+    elif given.html is None:
+        print(text, end="")
     return 0
 
 
@@ -52,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="write the tables there instead of to the standard output",
+    )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help="write a page with tables and pictures there, which needs no other file",
     )
     return parser
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from udil_avalanche.report.cells import Cell, settings_in_words
-from udil_avalanche.report.collect import FEWER_DATA
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
@@ -94,8 +93,8 @@ class Table:
 
     @property
     def bears_comparison(self) -> bool:
-        """Whether the data are the paper's, or only fewer."""
-        return set(self.problem) <= FEWER_DATA
+        """Whether the data are the paper's, or fewer of the same."""
+        return set(self.problem) <= {"data"}
 
     @property
     def cells(self) -> list[Cell]:
