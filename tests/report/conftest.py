@@ -20,7 +20,8 @@ MakeRun = Callable[..., Path]
 @pytest.fixture(scope="session")
 def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     """Writes the folder of a finished run that ends with a given average accuracy and
-    has forgotten ``lost`` percent of every earlier domain."""
+    has forgotten ``lost`` percent of every earlier domain. Its version did not know
+    the ``unknown`` settings yet."""
     no_configs = tmp_path_factory.mktemp("configs")
     made_with = versions()
 
@@ -33,6 +34,7 @@ def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         lost: float = 5.0,
         seconds: float = 60.0,
         data: str | None = None,
+        unknown: tuple[str, ...] = (),
         **options: Any,
     ) -> Path:
         options = {"output": str(output), **options}
@@ -79,7 +81,11 @@ def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
                 "peak_memory_mb": 512.0,
                 "accuracy_matrix": R.tolist(),
                 "random_accuracy": [50.0] * domains,
-                "settings": as_dict(settings),
+                "settings": {
+                    key: value
+                    for key, value in as_dict(settings).items()
+                    if key not in unknown
+                },
                 "versions": made_with,
             }
         )

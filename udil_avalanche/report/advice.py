@@ -53,12 +53,6 @@ def advice(table: Table) -> Advice | None:
     return Advice(table, best, tuple(sentences))
 
 
-def name_of(row: Row) -> str:
-    """The method, with the settings that tell it from another of the same name."""
-    variant = row.cell.variant if row.cell is not None else ""
-    return f"{row.method} ({variant})" if variant else row.method
-
-
 def cost(cell: Cell) -> str:
     """Time and memory of a run, in words."""
     memory = cell.figure("peak_memory_mb")
@@ -72,7 +66,7 @@ def _best(best: Row) -> str:
     lost = "" if forgetting is None else f", and it has forgotten {forgetting} points"
     assert best.cell is not None
     return (
-        f"Use {name_of(best)}: after the last domain its accuracy over all domains is "
+        f"Use {best.name}: after the last domain its accuracy over all domains is "
         f"{_accuracy(best)} %{lost}. A run takes {cost(best.cell)}."
     )
 
@@ -85,7 +79,7 @@ def _runner_up(ranked: Sequence[Row]) -> list[str]:
     clear = _accuracy(best).is_clear_of(_accuracy(second))
     unsure = "" if clear else ", which may be chance: it is not outside both deviations"
     return [
-        f"Next comes {name_of(second)} with {_accuracy(second)} %, "
+        f"Next comes {second.name} with {_accuracy(second)} %, "
         f"{difference:.1f} points less{unsure}."
     ]
 
@@ -104,7 +98,7 @@ def _cheaper(ranked: Sequence[Row]) -> list[str]:
     if seconds > best.cell.seconds / 1.25:
         return []
     return [
-        f"If time matters: {name_of(row)} stays within {CLOSE:.0f} point of it in "
+        f"If time matters: {row.name} stays within {CLOSE:.0f} point of it in "
         f"{duration(seconds)}, {best.cell.seconds / seconds:.1f} times as fast."
     ]
 
@@ -115,7 +109,7 @@ def _without_memory(ranked: Sequence[Row]) -> list[str]:
         return []
     assert free[0].cell is not None
     return [
-        f"If no old sample may be kept: {name_of(free[0])} with {_accuracy(free[0])} % "
+        f"If no old sample may be kept: {free[0].name} with {_accuracy(free[0])} % "
         f"in {duration(free[0].cell.seconds)}."
     ]
 
@@ -138,9 +132,7 @@ def _reservations(table: Table, ranked: Sequence[Row]) -> list[str]:
     if missing:
         said.append(f"Not measured yet: {', '.join(missing)}.")
     single = {
-        name_of(row)
-        for row in ranked
-        if row.cell is not None and len(row.cell.runs) < 2
+        row.name for row in ranked if row.cell is not None and len(row.cell.runs) < 2
     }
     if single:
         said.append(f"From one seed only: {', '.join(sorted(single))}.")
@@ -157,4 +149,4 @@ def _mean(row: Row) -> float:
     return _accuracy(row).mean
 
 
-__all__ = ["Advice", "advice", "cost", "name_of"]
+__all__ = ["Advice", "advice", "cost"]

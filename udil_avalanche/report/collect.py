@@ -89,9 +89,10 @@ class Run:
         }
 
     @property
-    def is_cut_short(self) -> bool:
-        """Whether it used fewer training samples than the benchmark has."""
-        return self.settings["train_per_domain"] is not None
+    def train_per_domain(self) -> int | None:
+        """How many training samples of a domain it used; None for all."""
+        used: int | None = self.settings["train_per_domain"]
+        return used
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:

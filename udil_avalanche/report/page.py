@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from udil_avalanche.report.advice import advice, cost, name_of
+from udil_avalanche.report.advice import advice, cost
 from udil_avalanche.report.again import command_again
 from udil_avalanche.report.cells import Cell, settings_in_words
 from udil_avalanche.report.collect import RunCollection
@@ -62,7 +62,7 @@ def _section(number: int, table: Table, numbers: dict[int, int]) -> dict[str, An
         "id": f"table-{number}",
         "title": table.title,
         "benchmark": TITLES.get(table.benchmark, table.benchmark),
-        "other_data": settings_in_words(table.problem),
+        "other_data": table.other_data,
         "advice": advice(table),
         "rows": [_row(row, numbers) for row in table.rows],
         "course": _course(table),
@@ -80,7 +80,7 @@ def _row(row: Row, numbers: dict[int, int]) -> dict[str, Any]:
     cell = row.cell
     memory = None if cell is None else cell.figure("peak_memory_mb")
     return {
-        "name": name_of(row),
+        "name": row.name,
         "memory": {"": "-", "inf": "∞"}.get(row.memory, row.memory),
         "link": None if cell is None else f"#cell-{numbers[id(cell)]}",
         "seeds": [] if cell is None else cell.seeds,
@@ -118,7 +118,7 @@ def _course(table: Table) -> dict[str, Any] | None:
                 )
                 for metric in metrics
             ]
-            rows.append({"name": name_of(row), "figures": figures})
+            rows.append({"name": row.name, "figures": figures})
     return {"heads": [_head(metric) for metric in metrics], "rows": rows}
 
 

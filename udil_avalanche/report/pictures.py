@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from udil_avalanche.plots import figure_to_image, plot_coefficients
-from udil_avalanche.report.advice import name_of
 from udil_avalanche.report.cells import Cell
 from udil_avalanche.report.course import (
     accuracy_curves,
@@ -86,7 +85,7 @@ def cost_picture(table: Table) -> str:
             color=_COLORS[row.method],
         )
         left.annotate(
-            name_of(row),
+            row.name,
             (minutes, accuracy.mean),
             xytext=(6, 3),
             textcoords="offset points",
@@ -106,7 +105,7 @@ def cost_picture(table: Table) -> str:
     memory = [(row, row.cell.figure("peak_memory_mb")) for row in rows if row.cell]
     known = [(row, figure.mean) for row, figure in memory if figure is not None]
     right.barh(
-        [name_of(row) for row, _ in known],
+        [row.name for row, _ in known],
         [megabytes for _, megabytes in known],
         color=[_COLORS[row.method] for row, _ in known],
     )
@@ -149,7 +148,7 @@ def coefficients_pictures(table: Table) -> list[tuple[str, str]]:
         assert row.cell is not None
         history = coefficients(row.cell.runs[0])
         if history:
-            name = f"{name_of(row)}, seed {row.cell.runs[0].seed}"
+            name = f"{row.name}, seed {row.cell.runs[0].seed}"
             found.append((name, _png(plot_coefficients(history), dpi=75)))
     return found
 
@@ -209,13 +208,13 @@ def _curve(ax: Axes, row: Row, curves: npt.NDArray[np.float64]) -> None:
     mean = curves.mean(axis=0)
     if np.isnan(mean[:-1]).all():
         if not np.isnan(mean[-1]):
-            ax.axhline(mean[-1], color="black", ls="--", label=name_of(row))
+            ax.axhline(mean[-1], color="black", ls="--", label=row.name)
         return
     after = np.arange(1, len(mean) + 1)
     emphasis = 2.8 if row.method == "UDIL" else 1.4
     style = "-" if keeps_samples(row.method) else ":"
     color = _COLORS[row.method]
-    ax.plot(after, mean, style, color=color, lw=emphasis, label=name_of(row))
+    ax.plot(after, mean, style, color=color, lw=emphasis, label=row.name)
     if len(curves) > 1:
         spread = curves.std(axis=0, ddof=1)
         ax.fill_between(
@@ -233,7 +232,7 @@ def _grid(
     panels = list(fig.subplots(lines, columns, squeeze=False).flat)
     images = []
     for ax, row in zip(panels, rows, strict=False):
-        ax.set_title(name_of(row), fontsize="medium")
+        ax.set_title(row.name, fontsize="medium")
         images.append(draw(ax, row))
     for ax in panels[len(rows) :]:
         ax.set_axis_off()
