@@ -66,6 +66,7 @@ def test_the_run_folder_is_complete(udil: tuple[dict[str, Any], Path]) -> None:
         "accuracy_per_domain.png",
         "coefficients.png",
         "model.safetensors",
+        "embeddings.json",
         "done",
     }
 
@@ -80,6 +81,7 @@ def test_the_result_has_all_that_reports_need(
     assert result["memory"] == 400
     assert result["seed"] == 0
     assert result["seconds"] > 0
+    assert 50 < result["peak_memory_mb"] < 50_000
     assert result["steps"] == DOMAINS * STEPS_PER_DOMAIN
     assert result["settings"]["hidden"] == 64
     assert result["versions"]["avalanche-lib"].startswith("0.6")

@@ -51,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from udil_avalanche.report.command import report
 
             return report(arguments[1:])
+        if arguments and arguments[0] == "sweep":
+            from udil_avalanche.sweep.command import sweep
+
+            return sweep(arguments[1:])
         given, rest = parser.parse_known_args(arguments)
         _refuse_unknown_options(rest, known=list(parser._option_string_actions))
         if given.list and not (given.strategy and given.benchmark):
@@ -94,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         usage="%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]\n"
-        "       %(prog)s report RUNS ...",
+        "       %(prog)s sweep FILE [options] [key=value ...]\n"
+        "       %(prog)s report RUNS ... [options]",
         description="Learn the domains of a benchmark one after another.",
         epilog="Every other setting is given as key=value, for instance lr=0.01; "
         "--list with a strategy and a benchmark shows them all. The other "

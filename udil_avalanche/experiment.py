@@ -2,6 +2,8 @@
 
 import logging
 import random
+import resource
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +20,7 @@ from torch import Tensor
 
 from udil_avalanche.benchmarks.mnist_files import MnistUnavailable
 from udil_avalanche.build import build_benchmark, build_model, build_strategy
+from udil_avalanche.embeddings import projected_embeddings
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.evaluation.epoch_loss import EpochLoss
 from udil_avalanche.evaluation.loggers import TensorboardLogger
@@ -147,8 +150,12 @@ def _learn(
     record.tick()
 
     _draw(folder.path, metrics, _trajectory(strategy))
+    evaluated = evaluated_model(strategy)
     with whole_file(folder.path / "model.safetensors") as unfinished:
-        unfinished.write_bytes(save(evaluated_model(strategy).state_dict()))
+        unfinished.write_bytes(save(evaluated.state_dict()))
+    encoder = evaluated.get_submodule("encoder")
+    embeddings = projected_embeddings(encoder, benchmark, settings.device)
+    folder.write_json("embeddings.json", embeddings)
     folder.finish(
         {
             "benchmark": settings.benchmark,
@@ -161,6 +168,7 @@ def _learn(
             "seconds": record.seconds,
             "seconds_saving": record.seconds_saving,
             "steps": strategy.clock.train_iterations,
+            "peak_memory_mb": _peak_memory_mb(),
             "accuracy_matrix": metrics.matrix.tolist(),
             "random_accuracy": metrics.initial.tolist(),
             "settings": as_dict(settings),
@@ -203,6 +211,13 @@ def _seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
+
+
+def _peak_memory_mb() -> float:
+    """The most memory that the process has had so far, in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    bytes_of_unit = 1 if sys.platform == "darwin" else 1024
+    return peak * bytes_of_unit / 2**20
 
 
 def _domain_line(

@@ -234,6 +234,7 @@ def versions() -> dict[str, Any]:
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
         "platform": platform.platform(),
+        "cpu": _cpu(),
         "cpus": os.cpu_count(),
     }
 
@@ -262,6 +263,16 @@ def _effective(settings: RunSettings) -> dict[str, Any]:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _cpu() -> str:
+    """The processor's name, where Linux or Python knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _commit() -> str | None:

@@ -1,5 +1,6 @@
 """Run folders as a run leaves them, with a made-up accuracy matrix."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,24 +17,28 @@ from udil_avalanche.settings import as_dict
 MakeRun = Callable[..., Path]
 
 
-@pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
-    """Makes the folder of a finished run that ends with a given average accuracy and
-    has forgotten ``lost`` percent of every earlier domain."""
+@pytest.fixture(scope="session")
+def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
+    """Writes the folder of a finished run that ends with a given average accuracy and
+    has forgotten ``lost`` percent of every earlier domain. Its version did not know
+    the ``unknown`` settings yet."""
+    no_configs = tmp_path_factory.mktemp("configs")
+    made_with = versions()
 
-    def make(
-        strategy: str = "ER",
-        benchmark: str = "hd_balls",
+    def write(
+        strategy: str,
+        benchmark: str,
+        output: Path,
         *,
         accuracy: float = 80.0,
         lost: float = 5.0,
-        output: Path = tmp_path / "runs",
         seconds: float = 60.0,
         data: str | None = None,
+        unknown: tuple[str, ...] = (),
         **options: Any,
     ) -> Path:
         options = {"output": str(output), **options}
-        settings = resolve(strategy, benchmark, options=options, configs=tmp_path)
+        settings = resolve(strategy, benchmark, options=options, configs=no_configs)
         domains = settings.domains
         last = np.full(domains, accuracy)
         R = np.tile(last + lost * domains / max(domains - 1, 1), (domains, 1))
@@ -43,8 +48,23 @@ def make_run(tmp_path: Path) -> MakeRun:
             R[:-1] = np.nan
         folder = RunFolder.of(settings)
         folder.begin(settings)
+        lines = []
         for t in range(domains if joint else 1, domains + 1):
-            folder.add_metrics({"domain": t, "accuracies": R[t - 1].tolist()})
+            line: dict[str, Any] = {"domain": t, "accuracies": R[t - 1].tolist()}
+            if strategy == "UDIL" and t > 1:
+                line |= {name: [1 / 3] * (t - 1) for name in ("alpha", "beta", "gamma")}
+            lines.append(json.dumps(line))
+        (folder.path / "metrics.jsonl").write_text("\n".join(lines))
+        names = [t for t in range(1, domains + 1) for _ in range(4)]
+        points = np.random.default_rng(settings.seed).normal(size=(2, len(names)))
+        embeddings = {
+            "x": points[0].tolist(),
+            "y": points[1].tolist(),
+            "label": [0, 1, 0, 1] * domains,
+            "domain": names,
+            "explained": [0.5, 0.2],
+        }
+        folder.write_json("embeddings.json", embeddings)
         folder.finish(
             {
                 "benchmark": benchmark,
@@ -58,21 +78,49 @@ def make_run(tmp_path: Path) -> MakeRun:
                 "forward_transfer": None,
                 "seconds": seconds,
                 "steps": 100,
+                "peak_memory_mb": 512.0,
                 "accuracy_matrix": R.tolist(),
                 "random_accuracy": [50.0] * domains,
-                "settings": as_dict(settings),
-                "versions": versions(),
+                "settings": {
+                    key: value
+                    for key, value in as_dict(settings).items()
+                    if key not in unknown
+                },
+                "versions": made_with,
             }
         )
         return folder.path
 
-    return make
+    return write
 
 
 @pytest.fixture
-def all_methods(make_run: MakeRun, tmp_path: Path) -> Path:
+def make_run(write_run: MakeRun, tmp_path: Path) -> MakeRun:
+    """Writes a run into the test's own folder."""
+
+    def make(
+        strategy: str = "ER",
+        benchmark: str = "hd_balls",
+        output: Path = tmp_path / "runs",
+        **options: Any,
+    ) -> Path:
+        return write_run(strategy, benchmark, output, **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def all_methods(write_run: MakeRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder of all methods on HD-Balls, three seeds each."""
+    output = tmp_path_factory.mktemp("all") / "runs"
     for place, method in enumerate(METHODS):
         for seed in range(3):
-            make_run(method, accuracy=60.0 + 2 * place + seed, seed=seed)
-    return tmp_path / "runs"
+            write_run(
+                method,
+                "hd_balls",
+                output,
+                accuracy=60.0 + 2 * place + seed,
+                seconds=60.0 * (1 + place),
+                seed=seed,
+            )
+    return output

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from udil_avalanche.command_line import main
+from udil_avalanche.settings import as_dict
+from udil_avalanche.sweep.grid import load_sweep
 
 SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
 
@@ -29,7 +31,7 @@ def test_the_tables_on_the_standard_output(
         "5.3 ± 0.0",
         "3.4 ± 0.4",
         "+1.8 ▼",
-        "60 s",
+        "11 min",
     ]
     [second] = [line for line in lines if "| ESM-ER |" in line]
     assert "| *79.0 ± 1.0* |" in second
@@ -93,3 +95,47 @@ def test_a_mistake_is_answered_in_one_line(
     assert captured.out == ""
     assert answer in captured.err
     assert captured.err.count("\n") == 1
+
+
+def test_small_files_are_kept_and_reported_from(
+    make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_run("UDIL", accuracy=80.0)
+    (folder / "model.safetensors").write_bytes(b"large")
+    kept, page = tmp_path / "results", tmp_path / "report.html"
+    arguments = ["--keep", str(kept), "--html", str(page)]
+    assert main(["report", str(tmp_path / "runs"), *arguments]) == 0
+    there = kept / "hd_balls" / folder.name
+    assert {file.name for file in there.iterdir()} == {
+        "settings.yaml",
+        "metrics.jsonl",
+        "embeddings.json",
+        "result.json",
+        "done",
+    }
+    text = page.read_text()
+    assert f'href="results/hd_balls/{folder.name}/"' in text
+    assert "Coefficients of UDIL" in text and "Embeddings coloured by domain" in text
+
+    make_run("ER", accuracy=70.0)
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "runs"), "--keep", str(kept)]) == 0
+    shown = capsys.readouterr().out
+    assert "| **80.0** |" in shown and "| *70.0* |" in shown
+    assert main(["report", str(kept)]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_only_the_runs_of_a_sweep(
+    tmp_path: Path, write_run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("strategies: [ER]\nbenchmarks: [hd_balls]\nseeds: [0]\n")
+    [run] = load_sweep(sweep).runs
+    settings = {**as_dict(run), "data": None, "output": tmp_path / "runs"}
+    write_run(**settings, accuracy=71.0)
+    write_run(**{**settings, "lr": 0.125}, accuracy=99.0)
+    assert main(["report", str(tmp_path / "runs"), "--sweep", str(sweep)]) == 0
+    shown = capsys.readouterr().out
+    assert "**71.0**" in shown and "99.0" not in shown
+    assert "Runs left out: 1 not part of the sweep." in shown

@@ -15,7 +15,8 @@ class Cell:
 
     :param runs: the runs, by seed.
     :param variant: what tells it from other settings of the same method on the same
-        problem; empty if there are none.
+        problem, and how many training samples it used if others used more or fewer;
+        else empty.
     """
 
     runs: tuple[Run, ...]
@@ -40,6 +41,11 @@ class Cell:
     def problem(self) -> dict[str, Any]:
         """How the data differ from the benchmark's."""
         return self.runs[0].problem
+
+    @property
+    def train_per_domain(self) -> int | None:
+        """How many training samples of a domain it used; None for all."""
+        return self.runs[0].train_per_domain
 
     @property
     def seeds(self) -> list[int]:
@@ -71,12 +77,19 @@ def cells_of(runs: Sequence[Run]) -> list[Cell]:
     for run in runs:
         by_recipe.setdefault(_text([_place(run), run.recipe]), []).append(run)
     by_place: dict[str, list[list[Run]]] = {}
+    samples: dict[str, set[int | None]] = {}
     for group in by_recipe.values():
-        by_place.setdefault(_place(group[0]), []).append(group)
+        run = group[0]
+        by_place.setdefault(_place(run), []).append(group)
+        samples.setdefault(_problem(run), set()).add(run.train_per_domain)
     return [
         Cell(tuple(sorted(group, key=lambda run: run.seed)), variant)
         for groups in by_place.values()
-        for group, variant in zip(groups, _variants(groups), strict=True)
+        for group, variant in zip(
+            groups,
+            _variants(groups, name_samples=len(samples[_problem(groups[0][0])]) > 1),
+            strict=True,
+        )
     ]
 
 
@@ -87,20 +100,25 @@ def settings_in_words(settings: dict[str, Any]) -> str:
     )
 
 
+def _problem(run: Run) -> str:
+    return _text([run.benchmark, run.problem])
+
+
 def _place(run: Run) -> str:
-    return _text([run.benchmark, run.problem, run.memory, run.method])
+    return _text([_problem(run), run.memory, run.method])
 
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _variants(groups: list[list[Run]]) -> list[str]:
+def _variants(groups: list[list[Run]], name_samples: bool) -> list[str]:
     recipes = [group[0].recipe for group in groups]
     differing = [
         key
         for key in recipes[0]
         if any(recipe[key] != recipes[0][key] for recipe in recipes)
+        or (key == "train_per_domain" and name_samples and recipes[0][key] is not None)
     ]
     return [
         settings_in_words({key: recipe[key] for key in differing}) for recipe in recipes

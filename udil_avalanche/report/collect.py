@@ -15,16 +15,13 @@ FIRST_SEED_FOR_CHOOSING = 100
 
 DATA_SETTINGS = (
     "domains",
-    "train_per_domain",
     "test_per_domain",
     "dimensions",
     "sigma",
     "per_image_angles",
 )
-"""Settings that change what is to be learned rather than how."""
-
-FEWER_DATA = {"train_per_domain", "data"}
-"""What may differ from the paper's data and still bear the comparison."""
+"""Settings that change what is to be learned rather than how. How many of the training
+samples are used is how: the test is the same."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +87,12 @@ class Run:
             for key, value in self.settings.items()
             if key not in (*DATA_SETTINGS, "seed")
         }
+
+    @property
+    def train_per_domain(self) -> int | None:
+        """How many training samples of a domain it used; None for all."""
+        used: int | None = self.settings["train_per_domain"]
+        return used
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -165,7 +168,6 @@ def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str
 
 
 __all__ = [
-    "FEWER_DATA",
     "FIRST_SEED_FOR_CHOOSING",
     "Run",
     "RunCollection",

@@ -1,41 +1,67 @@
 """``run_experiments.py report``."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from udil_avalanche.arguments import Parser
 from udil_avalanche.report.cells import cells_of
-from udil_avalanche.report.collect import collect
+from udil_avalanche.report.collect import RunCollection, collect
+from udil_avalanche.report.keep import keep
 from udil_avalanche.report.markdown import markdown
 from udil_avalanche.report.tables import tables_of
 from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.sweep.grid import load_sweep
 from udil_avalanche.whole_file import whole_file
 
 
 def report(arguments: Sequence[str]) -> int:
-    """Make tables out of run folders.
+    """Make tables and pictures out of run folders.
 
     :param arguments: the command line after the word ``report``.
     :return: the exit code.
     :raises SettingsError: if there is nothing to report.
     """
     given = _parser().parse_args(arguments)
-    found = collect(given.runs)
+    only = None if given.sweep is None else _identities(given.sweep)
+    found = _collect(given.runs, only)
+    if given.keep is not None:
+        keep(found.runs, given.keep)
+        found = _collect([given.keep], only)
+    tables = tables_of(cells_of(found.runs))
+    if given.html is not None:
+        from udil_avalanche.report.page import page
+
+        _write(given.html, page(tables, found, given.html.parent))
+    text = markdown(tables, found)
+    if given.markdown is not None:
+        _write(given.markdown, f"# Results\n\n{text}")
+    elif given.html is None:
+        print(text, end="")
+    return 0
+
+
+def _collect(
+    places: Sequence[str | Path], only: Collection[str] | None
+) -> RunCollection:
+    found = collect(places, only)
     if not found.runs:
         reasons = "; ".join(
             f"{len(folders)} {reason}" for reason, folders in found.left_out.items()
         )
         raise SettingsError(
-            f"no finished runs below {' '.join(given.runs)}"
+            f"no finished runs below {' '.join(map(str, places))}"
             + (f" (left out: {reasons})" if reasons else "")
         )
-    text = markdown(tables_of(cells_of(found.runs)), found)
-    if given.markdown is None:
-        print(text, end="")
-    else:
-        _write(given.markdown, f"# Results\n\n{text}")
-    return 0
+    return found
+
+
+def _identities(sweep: Path) -> set[str]:
+    return {
+        f"{run.benchmark}/{RunFolder.of(run).path.name}"
+        for run in load_sweep(sweep).runs
+    }
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,6 +78,24 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="write the tables there instead of to the standard output",
+    )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help="write a page with tables and pictures there, which needs no other file",
+    )
+    parser.add_argument(
+        "--sweep",
+        metavar="FILE",
+        type=Path,
+        help="report only the runs of this sweep, by the configurations as they are",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="DIR",
+        type=Path,
+        help="copy the small files of the runs there first, and report from there",
     )
     return parser
 

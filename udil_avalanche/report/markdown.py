@@ -60,9 +60,8 @@ def difference_text(figure: Figure) -> str:
 
 def _entries(row: Row) -> list[str]:
     cell = row.cell
-    variant = f" ({cell.variant})" if cell is not None and cell.variant else ""
     seeds = MISSING if cell is None else number_list(cell.seeds)
-    entries = [_MEMORY.get(row.memory, row.memory), row.method + variant, seeds]
+    entries = [_MEMORY.get(row.memory, row.memory), row.name, seeds]
     for metric in METRICS:
         figure = row.figures[metric]
         entries += [_ours(row, figure), _or_dash(figure.paper), difference_text(figure)]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from udil_avalanche.report.cells import Cell, settings_in_words
-from udil_avalanche.report.collect import FEWER_DATA
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
@@ -69,6 +68,12 @@ class Row:
     cell: Cell | None
     figures: dict[str, Figure]
 
+    @property
+    def name(self) -> str:
+        """The method, with the settings that tell it from another of the same name."""
+        variant = self.cell.variant if self.cell is not None else ""
+        return f"{self.method} ({variant})" if variant else self.method
+
 
 @dataclass
 class Table:
@@ -89,13 +94,22 @@ class Table:
     def title(self) -> str:
         """What it is about, in a line."""
         kept = "" if self.memory is None else f", {self.memory} samples in memory"
-        changed = f" ({settings_in_words(self.problem)})" if self.problem else ""
+        changed = f" ({self.other_data})" if self.other_data else ""
         return f"{TITLES.get(self.benchmark, self.benchmark)}{changed}{kept}"
 
     @property
+    def other_data(self) -> str:
+        """In which the data of all methods differ from the benchmark's; empty if in
+        nothing."""
+        used = {cell.train_per_domain for cell in self.cells}
+        fewer = {"train_per_domain": used.pop()} if len(used) == 1 else {}
+        fewer = {key: value for key, value in fewer.items() if value is not None}
+        return settings_in_words({**self.problem, **fewer})
+
+    @property
     def bears_comparison(self) -> bool:
-        """Whether the data are the paper's, or only fewer."""
-        return set(self.problem) <= FEWER_DATA
+        """Whether the data are the paper's, or fewer of the same."""
+        return set(self.problem) <= {"data"}
 
     @property
     def cells(self) -> list[Cell]:

@@ -1,0 +1,141 @@
+"""The page of the report, also in a real browser."""
+
+import html
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from udil_avalanche.command_line import main
+from udil_avalanche.report.again import command_again
+from udil_avalanche.report.collect import collect
+from udil_avalanche.resolve import resolve
+from udil_avalanche.run_folder import RunFolder
+
+BROWSER = shutil.which("chromium")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+)
+
+
+@pytest.fixture(scope="module")
+def report(all_methods: Path) -> Path:
+    file = all_methods.parent / "pages" / "report.html"
+    assert main(["report", str(all_methods), "--html", str(file)]) == 0
+    return file
+
+
+def in_browser(page: Path, profile: Path, *options: str) -> str:
+    if BROWSER is None:
+        pytest.skip("there is no chromium to look at the page with")
+    command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_the_page_needs_nothing_but_itself(report: Path) -> None:
+    text = report.read_text()
+    assert not re.search(r"(src|href)=\"(https?:)?//", text)
+    assert "<script" not in text and "@import" not in text
+    sources = re.findall(r'<img src="([^"]*)"', text)
+    assert len(sources) == 6
+    assert all(source.startswith("data:image/") for source in sources)
+    assert len(re.findall(r'<img src="[^"]*" alt="[^"]+"', text)) == len(sources)
+
+
+def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None:
+    text = report.read_text()
+    anchors = set(re.findall(r'id="([^"]+)"', text))
+    targets = re.findall(r'href="#([^"]+)"', text)
+    assert set(targets) <= anchors
+    assert len([target for target in targets if target.startswith("cell-")]) == 12 + 11
+    folders = re.findall(r'<td class="text"><a href="([^"]+)">', text)
+    assert len(folders) == 36
+    for folder in folders:
+        assert (report.parent / unquote(folder) / "result.json").exists()
+    assert len(re.findall(r"<code>python run_experiments.py ", text)) == 36
+
+
+def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> None:
+    make_run("UDIL", lambda_d=7.5, cross_domain_threshold=None, seed=3, memory=200)
+    make_run("Joint", "rotated_mnist", train_per_domain=500)
+    for run in collect([tmp_path]).runs:
+        _, script, *arguments = shlex.split(command_again(run))
+        assert script == "run_experiments.py"
+        names = {"--strategy": "", "--benchmark": "", "--memory": "", "--seed": ""}
+        overrides = [argument for argument in arguments if "=" in argument]
+        options = [argument for argument in arguments if "=" not in argument]
+        names |= dict(zip(options[::2], options[1::2], strict=True))
+        settings = resolve(
+            names["--strategy"],
+            names["--benchmark"],
+            options={
+                key: names[f"--{key}"]
+                for key in ("memory", "seed")
+                if names[f"--{key}"]
+            },
+            overrides=overrides,
+        )
+        assert RunFolder.of(settings).path.name == run.folder.name
+
+
+def test_the_same_runs_give_the_same_page(make_run: Any, tmp_path: Path) -> None:
+    make_run("UDIL", domains=3)
+    pages = [tmp_path / "first.html", tmp_path / "second.html"]
+    for page in pages:
+        assert main(["report", str(tmp_path), "--html", str(page)]) == 0
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> None:
+    folder = make_run("ER", "rotated_mnist", memory=200)
+    (folder / "embeddings.json").unlink()
+    (folder / "metrics.jsonl").unlink()
+    file = tmp_path / "report.html"
+    assert main(["report", str(tmp_path), "--html", str(file)]) == 0
+    text = file.read_text()
+    assert text.count('<tr class="missing">') == 11
+    assert "No runs yet: HD-Balls, 400 samples in memory" in text
+    assert "Embeddings" not in text and "Coefficients" not in text
+    # After each domain but the last it has 80 + 5 * 20 / 19 percent.
+    assert '<th colspan="2">domains 1-5</th>' in text
+    assert text.count('<td class="ours">85.3</td>') == 3
+
+
+def test_a_browser_shows_the_page(report: Path, tmp_path: Path) -> None:
+    shown = html.unescape(in_browser(report, tmp_path / "profile", "--dump-dom"))
+    assert "Use UDIL: after the last domain its accuracy" in shown
+    assert shown.count("<tr") > 12 + 36
+    assert "{{" not in shown and "{%" not in shown
+
+
+def test_a_browser_draws_the_pictures(report: Path, tmp_path: Path) -> None:
+    screenshot = tmp_path / "screenshot.png"
+    window = "--window-size=1280,5000"
+    in_browser(report, tmp_path / "profile", window, f"--screenshot={screenshot}")
+    pixels = np.asarray(Image.open(screenshot).convert("RGB")).astype(int)
+    assert pixels.shape == (5000, 1280, 3)
+
+    def count(red: int, green: int, blue: int) -> int:
+        distance = np.abs(pixels - [red, green, blue]).max(axis=-1)
+        return int((distance < 12).sum())
+
+    assert count(0xD6, 0x27, 0x28) > 500, "UDIL's curve and bar"
+    assert count(0x1F, 0x77, 0xB4) > 500, "ER's, and the points of a label"
+    assert count(68, 1, 84) > 200, "the dark end of the colours of domains"

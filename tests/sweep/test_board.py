@@ -1,0 +1,108 @@
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from udil_avalanche.resolve import resolve
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings
+from udil_avalanche.sweep.board import Board
+from udil_avalanche.sweep.events import Failed, Finished, Started
+from udil_avalanche.sweep.live_table import LiveTable, summary
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[RunSettings]:
+    options = {"output": str(tmp_path)}
+    return [
+        resolve(strategy, "hd_balls", options={**options, "seed": seed})
+        for seed in (0, 1)
+        for strategy in ("ER", "SI")
+    ]
+
+
+def finish(run: RunSettings, seconds: float) -> None:
+    folder = RunFolder.of(run)
+    folder.begin(run)
+    folder.finish({"avg_acc": 81.25, "seconds": seconds})
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_left_follows_from_what_has_been_done(runs: Any) -> None:
+    er, si, er_again, si_again = runs
+    finish(er, 100.0)
+    clock = Clock()
+    board = Board(runs, workers=2, clock=clock)
+    assert (board.done_before, board.left) == (1, [si, er_again, si_again])
+    assert board.seconds_left() == 3 * 100 / 2, "by what is known of any"
+
+    board.note(Started(si))
+    clock.now = 20.0
+    board.note(Finished(si))
+    assert board.done == 1
+    assert board.seconds_left() == (100 + 20) / 2, "by what is known of each"
+
+    board.note(Started(er_again))
+    clock.now = 50.0
+    assert board.seconds_left() == ((100 - 30) + 20) / 2
+    board.note(Failed(er_again, "why"))
+    board.note(Started(si_again))
+    assert board.left == []
+    assert board.seconds_left() == 20, "a single run has one worker"
+    assert [failed.reason for failed in board.failed.values()] == ["why"]
+
+
+def test_nothing_is_promised_before_anything_is_done(runs: Any) -> None:
+    board = Board(runs, workers=2)
+    assert board.until() is None
+    assert summary(board) == "0 done, 0 running, 4 left, 0 failed"
+
+
+def test_a_run_that_starts_again_counts_once(runs: Any) -> None:
+    board = Board(runs, workers=2)
+    board.note(Started(runs[0]))
+    board.note(Started(runs[0]))
+    assert len(board.running) == 1 and len(board.left) == 3
+    finish(runs[0], 1.0)
+    board.note(Finished(runs[0]))
+    assert summary(board).startswith("1 done, 0 running, 3 left, 0 failed, until about")
+
+
+def test_the_table_on_a_terminal(runs: Any) -> None:
+    clock = Clock()
+    board = Board(runs, workers=2, clock=clock)
+    board.note(Started(runs[0]))
+    folder = RunFolder.of(runs[0])
+    folder.begin(runs[0])
+    folder.add_metrics({"domain": 7, "avg_acc": 81.25})
+    clock.now = 30.0
+    shown = io.StringIO()
+    console = Console(file=shown, width=100)
+    console.print(LiveTable(board, console).render())
+    running, counts = shown.getvalue().splitlines()[1:]
+    shown_run = " ".join(running.split())
+    assert shown_run == "ER on hd_balls, memory 400, seed 0 7/20 81.2 % 30 s"
+    assert counts.strip() == "0 done, 1 running, 3 left, 0 failed"
+
+
+def test_a_line_for_each_end_elsewhere(runs: Any) -> None:
+    board = Board(runs, workers=2)
+    shown = io.StringIO()
+    finish(runs[0], 30.0)
+    events = [Started(runs[0]), Finished(runs[0]), Failed(runs[1], "[why]")]
+    with LiveTable(board, Console(file=shown, width=200)) as table:
+        for event in events:
+            board.note(event)
+            table.tell(event)
+    assert shown.getvalue().splitlines() == [
+        "1/4 ER on hd_balls, memory 400, seed 0: 81.2 % in 30 s",
+        "2/4 SI on hd_balls, seed 0: FAILED: [why]",
+    ]

@@ -1,0 +1,173 @@
+"""The same small sweep by both engines, on real runs and with real losses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.sweep.events import Finished, Started
+from udil_avalanche.sweep.grid import load_sweep
+from udil_avalanche.sweep.ray_engine import run_on_ray
+
+SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
+NOT_THE_RESULT = {"seconds", "seconds_saving", "peak_memory_mb"}
+
+
+@pytest.fixture(scope="module")
+def small_sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of seconds."""
+    file = tmp_path_factory.mktemp("sweep") / "small.yaml"
+    data = {"domains": 3, "train_per_domain": 256, "test_per_domain": 100}
+    model = {"hidden": 16, "dimensions": 10, "epochs": 20}
+    written = {
+        "strategies": ["UDIL"],
+        "benchmarks": ["hd_balls"],
+        "memory": 30,
+        "seeds": [0, 1, 2],
+        "settings": {**data, **model},
+    }
+    file.write_text(yaml.dump(written))
+    return file
+
+
+def command(file: Path, *options: str) -> list[str]:
+    return [sys.executable, str(SCRIPT), "sweep", str(file), *options]
+
+
+def results(output: Path) -> dict[str, Any]:
+    """What the runs have come to, but for what time and memory it took."""
+    found = {}
+    for file in output.rglob("result.json"):
+        assert (file.parent / "done").exists()
+        result = json.loads(file.read_text())
+        assert result["seconds"] > 0
+        found[file.parent.name] = {
+            key: value for key, value in result.items() if key not in NOT_THE_RESULT
+        }
+    return found
+
+
+@dataclass
+class Story:
+    """What became of a sweep that was killed and started again."""
+
+    runs: Path
+    in_the_way: Path
+    outlived: list[psutil.Process]
+    said: str
+    exit_code: int
+
+
+@pytest.fixture(scope="module")
+def local(small_sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """The sweep by the local engine, killed once its first run is done and started
+    again, with a file in the way of its last run."""
+    folder = tmp_path_factory.mktemp("local")
+    runs = load_sweep(small_sweep, options={"output": str(folder / "runs")}).runs
+    in_the_way = RunFolder.of(runs[-1]).path
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    one_at_a_time = command(small_sweep, "--workers=1")
+    first = subprocess.Popen(one_at_a_time, cwd=folder)
+    while not RunFolder.of(runs[0]).is_done:
+        assert first.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(first.pid).children(recursive=True)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    _, outlived = psutil.wait_procs(workers, timeout=30)
+    for process in outlived:
+        process.kill()
+    again = subprocess.run(one_at_a_time, cwd=folder, capture_output=True, text=True)
+    assert again.stderr == ""
+    return Story(folder / "runs", in_the_way, outlived, again.stdout, again.returncode)
+
+
+def test_no_worker_outlives_its_sweep(local: Story) -> None:
+    assert local.outlived == []
+
+
+def test_started_again_a_sweep_goes_on(local: Story) -> None:
+    assert "2 done (1 before), 0 running, 0 left, 1 failed" in local.said
+    assert len(results(local.runs)) == 2
+
+
+def test_a_run_that_fails_stops_no_other_and_is_reported(local: Story) -> None:
+    assert local.exit_code == 1
+    *_, last = local.said.splitlines()
+    log = local.in_the_way.with_name(f"{local.in_the_way.name}.log")
+    assert last.startswith("failed: UDIL on hd_balls, memory 30, seed 2: ")
+    assert f"{local.in_the_way.name}" in last
+    assert "Traceback" in log.read_text()
+    succeeded = list(local.runs.rglob("*-s1-*"))
+    assert [path.suffix for path in succeeded] == [""], "without its messages"
+
+
+def test_what_would_run_is_listed(small_sweep: Path, local: Story) -> None:
+    listed = subprocess.run(
+        command(small_sweep, "--list"), cwd=local.runs.parent, capture_output=True
+    )
+    states = [line.split()[0] for line in listed.stdout.decode().splitlines()]
+    assert states == ["done", "done", "left"]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Two nodes of a Ray cluster on this machine, each with room for one run."""
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPT.parent))
+    pytest.importorskip("ray", reason="Ray is an extra: pip install -e '.[ray]'")
+    # Ray notices the loss of a node in seconds instead of half a minute.
+    settings = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    from ray.cluster_utils import Cluster
+
+    node = {
+        "num_cpus": 1,
+        "node_ip_address": "127.0.0.1",
+        "include_dashboard": False,
+        "object_store_memory": 80 * 2**20,
+    }
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={**node, "_system_config": settings},
+    )
+    yield cluster, cluster.add_node(**node)
+    cluster.shutdown()
+
+
+def test_ray_comes_to_the_same_although_a_node_is_lost(
+    small_sweep: Path,
+    local: Story,
+    cluster: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes, lost = cluster
+    monkeypatch.chdir(tmp_path)
+    runs = load_sweep(small_sweep, options={"threads": 1}).runs[:2]
+    started, finished = [], []
+    for event in run_on_ray(runs, address=nodes.address):
+        match event:
+            case Started(run):
+                started.append(run.seed)
+                if len(started) == 2:
+                    nodes.remove_node(lost, allow_graceful=False)
+            case Finished(run):
+                finished.append(run.seed)
+            case _:
+                pytest.fail(str(event))
+    assert sorted(finished) == [0, 1]
+    assert len(started) == 3, "the run on the lost node was taken up again"
+    assert results(tmp_path / "runs") == results(local.runs)

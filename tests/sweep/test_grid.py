@@ -1,0 +1,178 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from udil_avalanche.report.paper import MEMORY_SIZES, METHODS, keeps_samples
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.sweep.grid import Sweep, load_sweep
+from udil_avalanche.sweep.values import values_of
+
+SWEEPS = Path(__file__).parents[2] / "configs" / "sweeps"
+SMALL = {"strategies": ["ER", "SI"], "benchmarks": "hd_balls", "seeds": [0, 1]}
+SEARCH = {"trials": 2, "ranges": {"all": {"lr": [0.1, 0.2]}}}
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Any:
+    def load(written: Any, **keywords: Any) -> Sweep:
+        file = tmp_path / "sweep.yaml"
+        text = (
+            written if isinstance(written, str) else yaml.dump(written, sort_keys=False)
+        )
+        file.write_text(text)
+        return load_sweep(file, configs=tmp_path, **keywords)
+
+    return load
+
+
+def names(runs: list[RunSettings]) -> list[tuple[str, int, int]]:
+    return [(run.strategy, run.memory, run.seed) for run in runs]
+
+
+def test_one_seed_after_another_and_memory_only_where_there_is_one(load: Any) -> None:
+    found = load({**SMALL, "memory": [50, 100]})
+    assert names(found.runs) == [
+        ("ER", 50, 0),
+        ("SI", 0, 0),
+        ("ER", 100, 0),
+        ("ER", 50, 1),
+        ("SI", 0, 1),
+        ("ER", 100, 1),
+    ]
+    assert found.budget is None
+
+
+def test_every_combination_of_listed_settings(load: Any) -> None:
+    settings = {"lr": [0.1, 0.2], "epochs": {"from": 1, "to": 3, "steps": 3}}
+    found = load({**SMALL, "strategies": ["ER"], "seeds": 0, "settings": settings})
+    assert [(run.lr, run.epochs) for run in found.runs] == [
+        (lr, epochs) for lr in (0.1, 0.2) for epochs in (1, 2, 3)
+    ]
+    assert len({RunFolder.of(run).path for run in found.runs}) == 6
+
+
+def test_the_command_line_wins(load: Any) -> None:
+    written = {**SMALL, "settings": {"epochs": 2, "hidden": 16}}
+    found = load(written, options={"output": "there"}, overrides=["epochs=3"])
+    assert {(run.epochs, run.hidden, run.output) for run in found.runs} == {
+        (3, 16, "there")
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (3, [3]),
+        (None, [None]),
+        ([1, None], [1, None]),
+        ({"from": 0, "to": 1, "steps": 3}, [0, 0.5, 1]),
+        (
+            {"from": 0.01, "to": 100, "steps": 5, "scale": "log"},
+            [0.01, 0.1, 1, 10, 100],
+        ),
+    ],
+)
+def test_values(written: Any, expected: list[Any]) -> None:
+    assert values_of("lr", written) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("- ER", "must hold lines of key: value"),
+        ("strategies: [", "cannot read the sweep"),
+        ({"strategies": "all"}, "name the benchmarks: a list, or all"),
+        ({**SMALL, "strategies": ["ERR"]}, "no strategy 'ERR': did you mean ER?"),
+        ({**SMALL, "sedes": [1]}, "no entry 'sedes': did you mean seeds?"),
+        ({**SMALL, "seeds": []}, "seeds: the list of values is empty"),
+        ({**SMALL, "settings": {"lrr": 1}}, "no setting 'lrr': did you mean lr?"),
+        ({**SMALL, "settings": [1]}, "settings must hold lines of key: value"),
+        (
+            {**SMALL, "settings": {"lr": {"from": 1, "to": 2}}},
+            "lr: write a range as {from: 0.01, to: 100, steps: 5, scale: log}",
+        ),
+        (
+            {**SMALL, "settings": {"lr": dict(SEARCH, steps=1)}},
+            "lr: write a range as",
+        ),
+        ({**SMALL, "search": SEARCH}, "a search runs on seeds from 100 on"),
+        (
+            {**SMALL, "seeds": [100], "search": {**SEARCH, "trials": 3}},
+            "ER has 2 settings to try, but every method gets 3",
+        ),
+        (
+            {**SMALL, "seeds": [100], "search": {**SEARCH, "validation": 0}},
+            "validation must be above 0",
+        ),
+        (
+            {**SMALL, "seeds": [100], "memory": [1, 2], "search": SEARCH},
+            "one size of the memory",
+        ),
+        ({**SMALL, "seeds": [100], "search": {"trials": 1}}, "search needs ranges"),
+        ({**SMALL, "seeds": [100], "search": {"ranges": {}}}, "search needs trials"),
+    ],
+)
+def test_a_mistake_names_the_file_and_what_to_write(
+    written: Any, answer: str, load: Any
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(written)
+    assert answer in str(caught.value)
+    assert "sweep.yaml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_search_tries_equally_many_settings_of_every_method(load: Any) -> None:
+    ranges = {
+        "all": {"lr": [0.05, 0.1, 0.2]},
+        "ER": {"memory_batch": [16, 32, 64, 128]},
+        "SI": {"c": [0.1, 1]},
+    }
+    search = {"trials": 5, "ranges": ranges}
+    written = {**SMALL, "seeds": [100, 101], "memory": 40, "search": search}
+    found = load(written)
+    er, si = (
+        [run for run in found.runs if run.strategy == strategy]
+        for strategy in ("ER", "SI")
+    )
+    assert len(er) == len(si) == 5 * 2
+    assert {run.validation for run in found.runs} == {0.1}
+    assert len({(run.lr, run.memory_batch) for run in er}) == 5
+    assert len({(run.lr, run.c) for run in si}) == 5
+    first, second = (list(map(as_dict, load(written).runs)) for _ in range(2))
+    assert first == second, "the draw is always the same"
+
+
+@pytest.fixture(scope="module")
+def of_the_project() -> dict[Path, list[RunSettings]]:
+    return {file: load_sweep(file).runs for file in SWEEPS.glob("*.yaml")}
+
+
+def test_every_sweep_of_the_project_says_how_many_runs_it_has(
+    of_the_project: dict[Path, list[RunSettings]],
+) -> None:
+    for file, runs in of_the_project.items():
+        count = int(file.read_text().partition(" runs.")[0].split()[-1])
+        assert len(runs) == count, file.name
+
+
+def test_the_sweeps_cover_the_tables_of_the_paper(
+    of_the_project: dict[Path, list[RunSettings]],
+) -> None:
+    planned = {
+        (run.benchmark, run.memory, run.strategy, run.seed)
+        for runs in of_the_project.values()
+        for run in runs
+        if not run.validation
+    }
+    assert planned == {
+        (benchmark, memory if keeps_samples(method) else 0, method, seed)
+        for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist")
+        for memory in MEMORY_SIZES[benchmark]
+        for method in METHODS
+        for seed in range(3)
+    }

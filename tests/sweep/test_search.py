@@ -1,0 +1,98 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from udil_avalanche.command_line import main
+from udil_avalanche.resolve import resolve
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.sweep.grid import Sweep, load_sweep
+from udil_avalanche.sweep.search import choose, write_choice
+
+RATES = [0.1, 0.2, 0.5]
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Sweep:
+    written = {
+        "strategies": ["ER", "SI"],
+        "benchmarks": ["hd_balls"],
+        "memory": 50,
+        "seeds": [100, 101],
+        "settings": {"epochs": 3},
+        "search": {"trials": 3, "validation": 0.2, "ranges": {"all": {"lr": RATES}}},
+    }
+    file = tmp_path / "rates.yaml"
+    file.write_text(yaml.dump(written))
+    options = {"output": str(tmp_path / "runs"), "threads": 1}
+    return load_sweep(file, options=options)
+
+
+def finish(run: Any, accuracy: float | None) -> None:
+    folder = RunFolder.of(run)
+    folder.begin(run)
+    versions = {"commit": "0123456789abcdef"}
+    folder.finish({"avg_acc": accuracy, "seconds": 1.0, "versions": versions})
+
+
+def test_the_best_on_average_over_the_seeds_is_chosen(search: Sweep) -> None:
+    accuracies = {
+        ("ER", 0.1): (80.0, 80.0),
+        ("ER", 0.2): (99.0, 50.0),
+        ("ER", 0.5): (81.0, 82.0),
+        ("SI", 0.1): (60.0, 60.0),
+        ("SI", 0.2): (50.0, 50.0),
+        ("SI", 0.5): (None, 99.0),
+    }
+    for run in search.runs:
+        finish(run, accuracies[run.strategy, run.lr][run.seed - 100])
+    er, si = choose(search)
+    assert er.best.tried == {"lr": 0.5}
+    assert er.best.accuracy == pytest.approx(81.5)
+    assert [other.tried["lr"] for other in er.others] == [0.1, 0.2]
+    assert si.best.tried == {"lr": 0.1}
+    assert si.trials == 3 and len(si.others) == 1, "one came to no accuracy"
+
+
+def test_trials_that_are_not_done_on_all_seeds_do_not_count(search: Sweep) -> None:
+    for run in search.runs:
+        if run.strategy == "ER" and (run.lr == 0.1 or run.seed == 100):
+            finish(run, 100 * run.lr)
+    [er] = choose(search)
+    assert er.best.tried == {"lr": 0.1}
+    assert er.others == ()
+
+
+def test_the_config_says_where_it_comes_from_and_can_be_used(
+    search: Sweep, tmp_path: Path
+) -> None:
+    for run in search.runs:
+        finish(run, 100 * run.lr)
+    er, _ = choose(search)
+    file = write_choice(er, tmp_path / "chosen", search)
+    assert file == tmp_path / "chosen" / "hd_balls" / "er.yaml"
+    text = file.read_text()
+    assert "best of 3 settings (3 done)" in text
+    assert "20% of the training data" in text
+    assert "seeds 100-101; commit 0123456789" in text
+    assert "#   50.00 lr=0.5\n#   20.00 lr=0.2\n#   10.00 lr=0.1\n" in text
+    assert str(search.file.name) in text
+    chosen = resolve("ER", "hd_balls", configs=tmp_path / "chosen")
+    assert (chosen.lr, chosen.epochs) == (0.5, 3)
+    assert (chosen.validation, chosen.seed, chosen.memory) == (0, 0, 400)
+    assert chosen.output == "runs" and chosen.threads is None
+
+
+def test_the_command_chooses_when_all_is_done(
+    search: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in search.runs:
+        finish(run, 100 * run.lr)
+    output = str(tmp_path / "runs")
+    assert main(["sweep", str(search.file), "--output", output]) == 0
+    shown = capsys.readouterr().out
+    assert "12 done (12 before), 0 running, 0 left, 0 failed" in shown
+    for name in ("er", "si"):
+        assert (tmp_path / "runs" / "chosen" / "hd_balls" / f"{name}.yaml").exists()
+        assert f"{name}.yaml" in shown

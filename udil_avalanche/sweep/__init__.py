@@ -1,0 +1,1 @@
+"""Many runs by one command, on this machine or on a cluster."""

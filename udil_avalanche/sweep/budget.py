@@ -1,0 +1,96 @@
+"""What a search may try: the same number of settings for every method."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from udil_avalanche.report.collect import FIRST_SEED_FOR_CHOOSING
+from udil_avalanche.resolve import SettingsError, nearest
+from udil_avalanche.sweep.values import combinations
+
+KEYS = ("trials", "validation", "ranges")
+DEFAULT_VALIDATION = 0.1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is tried.
+
+    :param trials: for each strategy, the settings to try; equally many for each.
+    :param validation: share of the training data that they are compared on.
+    """
+
+    trials: dict[str, list[dict[str, Any]]]
+    validation: float
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings that all runs of the search have."""
+        return {"validation": self.validation}
+
+
+def budget_of(
+    search: dict[str, Any],
+    strategies: Sequence[str],
+    seeds: Sequence[Any],
+    sizes: Sequence[Any],
+) -> Budget:
+    """Check a search and choose what it tries.
+
+    Where there are more combinations than trials, the trials are a random draw from
+    them, always the same one.
+
+    :param search: ``trials``, ``ranges`` (for each strategy, or for ``all``) and
+        perhaps ``validation``, as written in the sweep.
+    :param strategies: the strategies of the sweep.
+    :param seeds: its seeds.
+    :param sizes: its sizes of the memory.
+    :raises SettingsError: if it could not choose fairly.
+    """
+    search = {nearest(key, KEYS, "entry of search"): search[key] for key in search}
+    if not isinstance(search.get("trials"), int) or search["trials"] < 1:
+        raise SettingsError("search needs trials: how many settings each method gets")
+    reported = [seed for seed in seeds if int(seed) < FIRST_SEED_FOR_CHOOSING]
+    if reported:
+        raise SettingsError(
+            f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which are not "
+            f"reported; it has {', '.join(map(str, reported))}"
+        )
+    if len(sizes) > 1:
+        raise SettingsError("a search has one size of the memory, not several")
+    validation = float(search.get("validation", DEFAULT_VALIDATION))
+    if not 0 < validation < 1:
+        raise SettingsError("search: validation must be above 0 and below 1")
+    ranges = search.get("ranges")
+    if not isinstance(ranges, dict):
+        raise SettingsError("search needs ranges: settings to try for each strategy")
+    by_strategy = {
+        nearest(str(name), [*strategies, "all"], "strategy of the sweep"): entry or {}
+        for name, entry in ranges.items()
+    }
+    trials = {
+        strategy: _draw(
+            strategy,
+            combinations(by_strategy.get("all", {}) | by_strategy.get(strategy, {})),
+            search["trials"],
+        )
+        for strategy in strategies
+    }
+    return Budget(trials, validation)
+
+
+def _draw(
+    strategy: str, possible: list[dict[str, Any]], trials: int
+) -> list[dict[str, Any]]:
+    if len(possible) < trials:
+        raise SettingsError(
+            f"{strategy} has {len(possible)} settings to try, but every method gets "
+            f"{trials}: name more values, or fewer trials"
+        )
+    if len(possible) == trials:
+        return possible
+    return random.Random(0).sample(possible, trials)
+
+
+__all__ = ["Budget", "budget_of"]

@@ -1,0 +1,118 @@
+"""``run_experiments.py sweep``."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from udil_avalanche.arguments import Parser
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings
+from udil_avalanche.sweep.board import Board
+from udil_avalanche.sweep.events import Event
+from udil_avalanche.sweep.grid import Sweep, load_sweep
+from udil_avalanche.sweep.live_table import LiveTable, summary, title
+from udil_avalanche.sweep.local import cores, run_locally
+from udil_avalanche.sweep.ray_engine import run_on_ray
+from udil_avalanche.sweep.search import choose, write_choice
+
+
+def sweep(arguments: Sequence[str]) -> int:
+    """Do all runs of a sweep that are not done.
+
+    :param arguments: the command line after the word ``sweep``.
+    :return: the exit code: 1 if a run failed.
+    :raises SettingsError: if something cannot be run.
+    """
+    given, rest = _parser().parse_known_args(arguments)
+    unknown = [argument for argument in rest if argument.startswith("-")]
+    if unknown:
+        raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
+    options = {"threads": given.threads}
+    if given.output is not None:
+        options["output"] = given.output
+    planned = load_sweep(given.file, options=options, overrides=rest)
+    if given.list:
+        for run in planned.runs:
+            state = "done" if RunFolder.of(run).is_done else "left"
+            print(f"{state}  {title(run)}  {RunFolder.of(run).path}")
+        return 0
+    workers = given.workers or max(1, cores() // given.threads)
+    board = Board(planned.runs, workers)
+    with LiveTable(board) as table:
+        for event in _events(given, board.left, workers):
+            board.note(event)
+            table.tell(event)
+    print(summary(board))
+    for failed in board.failed.values():
+        print(f"failed: {title(failed.run)}: {failed.reason}")
+    if planned.budget is not None:
+        _choose(planned)
+    return 1 if board.failed else 0
+
+
+def _events(
+    given: argparse.Namespace, runs: Sequence[RunSettings], workers: int
+) -> Iterator[Event]:
+    if not runs:
+        return iter(())
+    if given.engine == "ray":
+        cpus = given.threads if given.cpus is None else given.cpus
+        return run_on_ray(runs, address=given.address, cpus=cpus, gpus=given.gpus)
+    return run_locally(runs, workers=workers, threads=given.threads)
+
+
+def _choose(planned: Sweep) -> None:
+    folder = Path(planned.runs[0].output) / "chosen"
+    for choice in choose(planned):
+        print(f"{title(choice.best.runs[0])}: {choice.best.accuracy:.2f} %, ", end="")
+        print(f"chosen: {write_choice(choice, folder, planned)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="run_experiments.py sweep",
+        usage="%(prog)s FILE [options] [key=value ...]",
+        description="Do all runs of a sweep; those that are done are skipped.",
+        epilog="key=value sets a setting of every run.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="YAML that says what to run")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="where to run"
+    )
+    parser.add_argument(
+        "--threads", type=_count, default=1, metavar="N", help="threads of a run"
+    )
+    parser.add_argument(
+        "--workers",
+        type=_count,
+        metavar="N",
+        help="local: runs at once; as many as the cores have room for by default",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="ray: a cluster that is running; one on this machine by default",
+    )
+    parser.add_argument(
+        "--cpus", type=float, metavar="N", help="ray: CPUs of a run; its threads"
+    )
+    parser.add_argument(
+        "--gpus", type=float, default=0, metavar="N", help="ray: GPUs of a run"
+    )
+    parser.add_argument("--output", metavar="DIR", help="folder for the run folders")
+    parser.add_argument(
+        "--list", action="store_true", help="show the runs instead of doing them"
+    )
+    return parser
+
+
+def _count(written: str) -> int:
+    number = int(written)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{written} is less than 1")
+    return number
+
+
+__all__ = ["sweep"]

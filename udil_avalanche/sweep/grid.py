@@ -1,0 +1,128 @@
+"""From the YAML file of a sweep to the settings of its runs."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
+from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings
+from udil_avalanche.settings.strategies import ExemplarFreeSettings
+from udil_avalanche.sweep.budget import Budget, budget_of
+from udil_avalanche.sweep.values import combinations, values_of
+
+KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Many runs.
+
+    :param file: where they are described.
+    :param runs: their settings, in the order in which they start: one seed after
+        another, so that whatever is done after a while is broad rather than deep.
+    :param budget: how settings are chosen, if that is what it is for.
+    """
+
+    file: Path
+    runs: list[RunSettings] = field(default_factory=list)
+    budget: Budget | None = None
+
+
+def load_sweep(
+    file: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    overrides: Iterable[str] = (),
+    configs: Path = CONFIGS,
+) -> Sweep:
+    """Read a sweep and check the settings of all its runs.
+
+    :param file: YAML with ``strategies`` (a list or ``all``), ``benchmarks``, ``seeds``
+        and perhaps ``memory``, ``settings`` and ``search``.
+    :param options: settings of every run.
+    :param overrides: more of them, as ``"key=value"``; they win.
+    :param configs: folder with the settings that are known to work.
+    :raises SettingsError: if something in it cannot be run.
+    """
+    file = Path(file)
+    written = _load(file)
+    try:
+        return _sweep(file, written, dict(options or {}), list(overrides), configs)
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error}") from None
+
+
+def _sweep(
+    file: Path,
+    written: dict[str, Any],
+    options: dict[str, Any],
+    overrides: list[str],
+    configs: Path,
+) -> Sweep:
+    written = {nearest(key, KEYS, "entry"): written[key] for key in written}
+    strategies = _names(written, "strategies", STRATEGIES)
+    benchmarks = _names(written, "benchmarks", BENCHMARKS)
+    seeds = values_of("seeds", written.get("seeds", 0))
+    sizes = values_of("memory", written.get("memory"))
+    fixed = _mapping("settings", written.get("settings"))
+    search = _mapping("search", written.get("search"))
+    budget = budget_of(search, strategies, seeds, sizes) if search else None
+    common = {**(budget.options if budget else {}), **options}
+    found: dict[Path, RunSettings] = {}
+    for seed, benchmark, memory, strategy in itertools.product(
+        seeds, benchmarks, sizes, strategies
+    ):
+        own = {"seed": seed, **_memory_option(strategy, memory)}
+        trials = budget.trials[strategy] if budget else [{}]
+        for chosen, trial in itertools.product(combinations(fixed), trials):
+            run = resolve(
+                strategy,
+                benchmark,
+                options={**chosen, **trial, **own, **common},
+                overrides=overrides,
+                configs=configs,
+            )
+            found.setdefault(RunFolder.of(run).path, run)
+    return Sweep(file, list(found.values()), budget)
+
+
+def _memory_option(strategy: str, memory: int | None) -> dict[str, Any]:
+    without = issubclass(STRATEGIES[strategy], ExemplarFreeSettings)
+    return {} if without or memory is None else {"memory": memory}
+
+
+def _load(file: Path) -> dict[str, Any]:
+    try:
+        loaded = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(f"cannot read the sweep {file}: {reason}") from None
+    if not isinstance(loaded, dict):
+        raise SettingsError(f"the sweep {file} must hold lines of key: value")
+    return {str(key): entry for key, entry in loaded.items()}
+
+
+def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list[str]:
+    if kind not in written:
+        raise SettingsError(f"name the {kind}: a list, or all")
+    if written[kind] == "all":
+        return list(known)
+    listed = values_of(kind, written[kind])
+    singular = {"strategies": "strategy", "benchmarks": "benchmark"}[kind]
+    return [nearest(str(name), known, singular) for name in listed]
+
+
+def _mapping(key: str, written: Any) -> dict[str, Any]:
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        raise SettingsError(f"{key} must hold lines of key: value")
+    return {str(name): value for name, value in written.items()}
+
+
+__all__ = ["KEYS", "Sweep", "load_sweep"]

@@ -1,0 +1,104 @@
+"""The engine of a Ray cluster: a task for each run."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.sweep.events import Event, Failed, Finished, Started
+from udil_avalanche.sweep.local import cores
+from udil_avalanche.sweep.worker import settings_from
+
+RETRIES = 3
+"""How often a run is taken up again whose worker was lost."""
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+def run_on_ray(
+    runs: Sequence[RunSettings],
+    *,
+    address: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
+) -> Iterator[Event]:
+    """Do the runs as tasks of a Ray cluster.
+
+    All nodes have to see the same files at the same place. When a node is lost, its
+    runs are taken up again on others.
+
+    :param runs: what to run.
+    :param address: a cluster that is running; by default one is started on this
+        machine, for this process alone.
+    :param cpus: what a run takes of the cluster's processors.
+    :param gpus: what it takes of the cluster's graphics processors.
+    :raises SettingsError: if Ray is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is not None and address.startswith(("127.", "localhost:")):
+        # Or Ray puts the machine's address on the network in the place of this one.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    try:
+        import ray
+        from ray.util.queue import Queue
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+    except ImportError:
+        raise SettingsError(
+            "Ray is not installed: pip install 'udil_avalanche[ray]'"
+        ) from None
+    quiet = {"log_to_driver": False, "logging_level": "error"}
+    if address is None:
+        ray.init(
+            num_cpus=cores(),
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            **quiet,
+        )
+    else:
+        ray.init(address=address, **quiet)
+    try:
+        here = NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+        begun = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
+        # A process for each run, as on one machine: its peak memory is the run's own.
+        work = ray.remote(
+            num_cpus=cpus, num_gpus=gpus, max_calls=1, max_retries=RETRIES
+        )(_work)
+        tasks = {
+            work.remote(as_dict(settings), os.getcwd(), number, begun): number
+            for number, settings in enumerate(runs)
+        }
+        while tasks:
+            done, _ = ray.wait(list(tasks), timeout=SECONDS_BETWEEN_LOOKS)
+            for number in begun.get_nowait_batch(begun.qsize()):
+                yield Started(runs[number])
+            for task in done:
+                yield _outcome(runs[tasks.pop(task)], task)
+    finally:
+        ray.shutdown()
+
+
+def _work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
+    os.chdir(folder)
+    begun.put(number)
+    from udil_avalanche.experiment import run
+
+    run(settings_from(written))
+
+
+def _outcome(settings: RunSettings, task: Any) -> Event:
+    import ray
+
+    try:
+        ray.get(task)
+    except ray.exceptions.RayTaskError as error:
+        return Failed(settings, f"{type(error.cause).__name__}: {error.cause}")
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[0]
+        return Failed(settings, f"its worker was lost {RETRIES + 1} times: {reason}")
+    return Finished(settings)
+
+
+__all__ = ["RETRIES", "run_on_ray"]

@@ -1,0 +1,153 @@
+"""Which of the settings that were tried is the best, and where that is written."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from udil_avalanche.report.cells import settings_in_words
+from udil_avalanche.report.paper import TITLES
+from udil_avalanche.report.words import number_list
+from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
+from udil_avalanche.settings import RunSettings, as_dict, settings_class
+from udil_avalanche.sweep.grid import Sweep
+from udil_avalanche.whole_file import whole_file
+
+NOT_IN_A_CONFIG = (
+    "strategy",
+    "benchmark",
+    "memory",
+    "seed",
+    "validation",
+    *WITHOUT_EFFECT,
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings that were tried on all seeds of a search.
+
+    :param runs: the settings, one for each seed.
+    :param tried: what tells them from the other trials.
+    :param results: what their runs came to.
+    """
+
+    runs: tuple[RunSettings, ...]
+    tried: dict[str, Any]
+    results: tuple[dict[str, Any], ...]
+
+    @property
+    def accuracy(self) -> float:
+        """The average accuracy on the data held out, on average over the seeds."""
+        return statistics.fmean(result["avg_acc"] for result in self.results)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best settings of a method on a benchmark.
+
+    :param best: the trial that was chosen.
+    :param others: the other trials that are done, the better first.
+    :param trials: how many were to be tried.
+    """
+
+    best: Trial
+    others: tuple[Trial, ...]
+    trials: int
+
+
+def choose(sweep: Sweep) -> list[Choice]:
+    """Choose for each method on each benchmark the settings with the highest average
+    accuracy on the data that were held out of training.
+
+    A trial counts only if it is done on all seeds; one that failed has used up its part
+    of the budget.
+
+    :param sweep: a search.
+    """
+    assert sweep.budget is not None
+    choices = []
+    places = dict.fromkeys((run.benchmark, run.strategy) for run in sweep.runs)
+    for benchmark, strategy in places:
+        here = [
+            run
+            for run in sweep.runs
+            if (run.benchmark, run.strategy) == (benchmark, strategy)
+        ]
+        groups = _by_trial(here)
+        tried = sorted({key for each in sweep.budget.trials[strategy] for key in each})
+        done = [
+            Trial(
+                tuple(group),
+                {key: getattr(group[0], key) for key in tried},
+                tuple(RunFolder.of(run).result() for run in group),
+            )
+            for group in groups
+            if all(RunFolder.of(run).is_done for run in group)
+        ]
+        done = [
+            trial
+            for trial in done
+            if all(result["avg_acc"] is not None for result in trial.results)
+        ]
+        if done:
+            best, *others = sorted(done, key=lambda trial: -trial.accuracy)
+            choices.append(Choice(best, tuple(others), len(groups)))
+    return choices
+
+
+def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
+    """Write the chosen settings as a configuration that says where it comes from.
+
+    :param choice: what was chosen.
+    :param folder: it goes to ``<folder>/<benchmark>/<strategy>.yaml`` there.
+    :param sweep: the search.
+    :return: the file.
+    """
+    run = choice.best.runs[0]
+    path = folder / run.benchmark / f"{run.strategy.lower()}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as unfinished:
+        unfinished.write_text(_origin(choice, sweep) + _config(run))
+    return path
+
+
+def _by_trial(runs: Sequence[RunSettings]) -> list[list[RunSettings]]:
+    groups: dict[str, list[RunSettings]] = {}
+    for run in runs:
+        same = {key: value for key, value in as_dict(run).items() if key != "seed"}
+        groups.setdefault(repr(same), []).append(run)
+    return list(groups.values())
+
+
+def _origin(choice: Choice, sweep: Sweep) -> str:
+    best, run = choice.best, choice.best.runs[0]
+    seeds = number_list([each.seed for each in best.runs])
+    commits = sorted({str(each["versions"]["commit"])[:10] for each in best.results})
+    lines = [
+        f"{run.strategy} on {TITLES.get(run.benchmark, run.benchmark)}, memory "
+        f"{run.memory}: {settings_in_words(best.tried)}",
+        f"chosen by run_experiments.py sweep {sweep.file.as_posix()}: the best of "
+        f"{choice.trials} settings ({len(choice.others) + 1} done)",
+        f"by the average accuracy on {run.validation:.0%} of the training data, held "
+        f"out; seeds {seeds}; commit {', '.join(commits)}",
+        f"  {best.accuracy:.2f} {settings_in_words(best.tried)}",
+        *(f"  {o.accuracy:.2f} {settings_in_words(o.tried)}" for o in choice.others),
+    ]
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _config(run: RunSettings) -> str:
+    defaults = as_dict(settings_class(run.strategy, run.benchmark)())
+    differing = {
+        key: value
+        for key, value in as_dict(run).items()
+        if key not in NOT_IN_A_CONFIG and value != defaults[key]
+    }
+    return yaml.safe_dump(differing, sort_keys=False) if differing else ""
+
+
+__all__ = ["Choice", "Trial", "choose", "write_choice"]

@@ -1,0 +1,52 @@
+"""What a process of the local engine does: one run."""
+
+import multiprocessing
+import os
+import sys
+import threading
+import traceback
+from typing import Any
+
+from udil_avalanche.resolve import SettingsError, resolve
+from udil_avalanche.settings import RunSettings
+
+
+def settings_from(written: dict[str, Any]) -> RunSettings:
+    """The settings of a run, from what :func:`udil_avalanche.settings.as_dict` gave.
+
+    :param written: all of them by name.
+    """
+    return resolve(options=written)
+
+
+def work(written: dict[str, Any], log: str) -> None:
+    """Do a run, and end with the process that asked for it.
+
+    :param written: the settings by name.
+    :param log: the file that whatever is printed goes to.
+    """
+    with open(log, "w") as messages:
+        for stream in (1, 2):
+            os.dup2(messages.fileno(), stream)
+    threading.Thread(target=_end_with_the_sweep, daemon=True).start()
+    try:
+        from udil_avalanche.experiment import run
+
+        run(settings_from(written))
+    except SettingsError as error:
+        print(error, file=sys.stderr, flush=True)
+        sys.exit(2)
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        sys.exit(1)
+
+
+def _end_with_the_sweep() -> None:
+    sweep = multiprocessing.parent_process()
+    assert sweep is not None
+    sweep.join()
+    os._exit(1)
+
+
+__all__ = ["settings_from", "work"]
