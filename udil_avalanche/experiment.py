@@ -52,9 +52,13 @@ def run(settings: RunSettings) -> dict[str, Any]:
         benchmark = build_benchmark(settings)
     except (ValueError, MnistUnavailable) as error:
         raise SettingsError(str(error)) from error
+    _seed(settings.seed)
+    try:
+        model = build_model(settings, benchmark)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
     folder.begin(settings)
 
-    _seed(settings.seed)
     metrics = DomainMetrics()
     logger = TensorboardLogger(folder.tensorboard)
     evaluator = EvaluationPlugin(
@@ -68,12 +72,7 @@ def run(settings: RunSettings) -> dict[str, Any]:
     joint = isinstance(settings, JointSettings)
     lessons = [benchmark.train_stream] if joint else benchmark.train_stream
     progress = ProgressPlugin(len(lessons))
-    strategy = build_strategy(
-        settings,
-        build_model(settings, benchmark),
-        evaluator=evaluator,
-        plugins=[progress],
-    )
+    strategy = build_strategy(settings, model, evaluator=evaluator, plugins=[progress])
 
     begin = time.perf_counter()
     with progress:
@@ -96,6 +95,7 @@ def run(settings: RunSettings) -> dict[str, Any]:
         "joint": joint,
         "seed": settings.seed,
         "data": benchmark.data,
+        **benchmark.details,
         **metrics.result(),
         "seconds": seconds,
         "steps": strategy.clock.train_iterations,

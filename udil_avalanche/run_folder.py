@@ -22,7 +22,7 @@ from udil_avalanche import __version__
 from udil_avalanche.settings import RunSettings, as_dict
 from udil_avalanche.whole_file import whole_file
 
-WITHOUT_EFFECT = ("output", "data", "device", "threads")
+WITHOUT_EFFECT = ("output", "data", "device", "threads", "workers", "check")
 """Settings that say where a run takes place, not what it is."""
 
 PACKAGES = ("torch", "torchvision", "avalanche-lib", "numpy")
@@ -127,7 +127,7 @@ def fingerprint(settings: RunSettings) -> str:
     effective = {
         key: value
         for key, value in as_dict(settings).items()
-        if key not in WITHOUT_EFFECT
+        if key not in WITHOUT_EFFECT or (key == "data" and settings.data_is_the_task)
     }
     text = json.dumps(effective, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,8 +1,8 @@
 """Domains that live in memory as tensors, as datasets and streams of Avalanche."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_task_labels
@@ -118,6 +118,16 @@ def tensor_source(dataset: AvalancheDataset) -> TensorSource | None:
     return TensorSource(flat._datasets[0], indices)
 
 
+class Domain(Protocol):
+    """The samples of one domain, however they are kept."""
+
+    targets: list[int]
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]: ...
+
+
 class DomainScenario(CLScenario):
     """An Avalanche benchmark whose experiences are domains with the same classes.
 
@@ -127,15 +137,17 @@ class DomainScenario(CLScenario):
     :param test: the domain to test on for each of them.
     :param n_classes: number of classes.
     :param data: what the data are, e.g. ``"mnist"``.
+    :param details: what else a run should keep of them, by name.
     """
 
     def __init__(
         self,
         *,
-        train: Sequence[DomainTensors],
-        test: Sequence[DomainTensors],
+        train: Sequence[Domain],
+        test: Sequence[Domain],
         n_classes: int,
         data: str,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         streams: dict[str, Any] = {
             name: [
@@ -150,9 +162,11 @@ class DomainScenario(CLScenario):
         self.input_shape = tuple(test[0][0][0].shape)
         """Shape of one input."""
         self.data = data
+        self.details = dict(details or {})
 
 
 __all__ = [
+    "Domain",
     "DomainScenario",
     "DomainTensors",
     "OneSlot",

@@ -12,9 +12,13 @@ from dataclasses import fields, make_dataclass
 from typing import Any
 
 from udil_avalanche.settings.benchmarks import (
+    ArraysSettings,
+    FoldersSettings,
     HDBallsSettings,
+    ImageSettings,
     PermutedMnistSettings,
     RotatedMnistSettings,
+    SeqCORe50Settings,
 )
 from udil_avalanche.settings.run import RunSettings
 from udil_avalanche.settings.strategies import (
@@ -51,18 +55,33 @@ BENCHMARKS: dict[str, type[RunSettings]] = {
     "hd_balls": HDBallsSettings,
     "permuted_mnist": PermutedMnistSettings,
     "rotated_mnist": RotatedMnistSettings,
+    "seq_core50": SeqCORe50Settings,
+    "folders": FoldersSettings,
+    "arrays": ArraysSettings,
 }
 
 
 def settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
     """The dataclass with all settings of this strategy on this benchmark.
 
+    Where both change the default of a setting that every run has, the strategy's
+    counts.
+
     :param strategy: a name from ``STRATEGIES``.
     :param benchmark: a name from ``BENCHMARKS``.
     """
+    of_every_run = {each.name: each for each in fields(RunSettings)}
+    of_strategy = {each.name: each for each in fields(STRATEGIES[strategy])}
+    changed = [
+        (each.name, each.type, each)
+        for each in fields(BENCHMARKS[benchmark])
+        if each is not of_every_run.get(each.name)
+        and of_strategy.get(each.name) is of_every_run.get(each.name)
+        and each.name in of_every_run
+    ]
     return make_dataclass(
         f"{strategy} on {benchmark}",
-        [("strategy", str, strategy), ("benchmark", str, benchmark)],
+        [("strategy", str, strategy), ("benchmark", str, benchmark), *changed],
         bases=(STRATEGIES[strategy], BENCHMARKS[benchmark]),
         namespace={"__module__": __name__},
     )
@@ -104,13 +123,16 @@ __all__ = [
     "BENCHMARKS",
     "STRATEGIES",
     "AGEMSettings",
+    "ArraysSettings",
     "CLSERSettings",
     "DERSettings",
     "ERSettings",
     "ESMERSettings",
     "FineTuneSettings",
+    "FoldersSettings",
     "GEMSettings",
     "HDBallsSettings",
+    "ImageSettings",
     "JointSettings",
     "LwFSettings",
     "OEWCSettings",
@@ -118,6 +140,7 @@ __all__ = [
     "RotatedMnistSettings",
     "RunSettings",
     "SISettings",
+    "SeqCORe50Settings",
     "UDILSettings",
     "as_dict",
     "meanings",

@@ -1,0 +1,59 @@
+"""What is wrong with data of one's own: refused by name, or skipped and counted."""
+
+import warnings
+
+NAMED = 5
+"""How many problems a message names one by one."""
+
+
+class BadData(ValueError):
+    """Data that cannot be learned from as they are; the message says which."""
+
+
+class BadDataWarning(UserWarning):
+    """Some of the data were left out on request."""
+
+
+class Findings:
+    """Collects problems, so that one message names them all.
+
+    :param skip: leave out what is bad instead of refusing all of it.
+    """
+
+    def __init__(self, skip: bool = False) -> None:
+        self.skip = skip
+        self.problems: list[str] = []
+        """What is wrong, and where."""
+
+    def add(self, problem: str) -> None:
+        """Note a problem.
+
+        :param problem: the file or folder, and what is wrong with it.
+        """
+        self.problems.append(problem)
+
+    def settle(self) -> int:
+        """Refuse the data if anything is wrong with them, or warn.
+
+        :return: how many problems were skipped.
+        :raises BadData: if nothing is to be skipped.
+        """
+        if not self.problems:
+            return 0
+        named = "\n".join(f"  {problem}" for problem in self.problems[:NAMED])
+        if len(self.problems) > NAMED:
+            named += f"\n  and {len(self.problems) - NAMED} more"
+        if not self.skip:
+            raise BadData(
+                f"the data have {len(self.problems)} faults; mend or remove them, or "
+                f"leave them out by skip_bad=true:\n{named}"
+            )
+        warnings.warn(
+            f"left out, as skip_bad=true asks, {len(self.problems)} faults:\n{named}",
+            BadDataWarning,
+            stacklevel=2,
+        )
+        return len(self.problems)
+
+
+__all__ = ["BadData", "BadDataWarning", "Findings"]
