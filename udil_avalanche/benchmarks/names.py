@@ -37,11 +37,7 @@ def chosen_domains(
         wanted = [name.strip() for name in order.split(",") if name.strip()]
         unknown = [name for name in wanted if name not in names]
         if unknown or len(set(wanted)) < len(wanted):
-            problem = (
-                f"there is no domain {unknown[0]}"
-                if unknown
-                else "a domain comes twice"
-            )
+            problem = f"there is no {unknown[0]}" if unknown else "a name comes twice"
             raise BadData(f"order={order}: {problem}; {where} has {', '.join(names)}")
         names = wanted
     if domains > len(names):

@@ -73,8 +73,14 @@ class ImageLoader:
             # Its own draws must not move torch's generator.
             generator=torch.Generator(),
         )
-        for positions, (x, y) in zip(batches, decoded, strict=True):
-            yield [x, y, *(values[positions] for values in self._attributes)]
+        arriving: Any = iter(decoded)
+        try:
+            for positions, (x, y) in zip(batches, arriving, strict=True):
+                yield [x, y, *(values[positions] for values in self._attributes)]
+        finally:
+            # An exception would keep the iterator, and with it the workers, alive.
+            if workers:
+                arriving._shutdown_workers()
 
 
 class _WholeBatches(Dataset):

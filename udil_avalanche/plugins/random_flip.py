@@ -36,10 +36,11 @@ class RandomFlipPlugin(SupervisedPlugin):
 def flip(images: Tensor, chosen: Tensor) -> Tensor:
     """The images, some of them mirrored left to right.
 
-    :param images: N x C x H x W.
+    :param images: N x ... x W.
     :param chosen: which of them to mirror.
     """
-    return torch.where(chosen[:, None, None, None], images.flip(-1), images)
+    chosen = chosen.view(-1, *(1 for _ in images.shape[1:]))
+    return torch.where(chosen, images.flip(-1), images)
 
 
 __all__ = ["RandomFlipPlugin", "flip"]
