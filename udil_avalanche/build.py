@@ -75,7 +75,14 @@ def build_benchmark(settings: RunSettings) -> DomainScenario:
 
     :param settings: the settings of the run.
     """
-    return BENCHMARKS[settings.benchmark](settings)
+    benchmark = BENCHMARKS[settings.benchmark](settings)
+    n_domains = len(benchmark.train_stream)
+    if 0 < settings.memory < n_domains:
+        raise ValueError(
+            f"memory={settings.memory}: too small for one sample of each of "
+            f"{n_domains} domains"
+        )
+    return benchmark
 
 
 def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:

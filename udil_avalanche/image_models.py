@@ -113,7 +113,7 @@ def _network(name: str, n_classes: int, image_size: int) -> nn.Module:
         return torchvision.models.get_model(
             name, weights=None, num_classes=n_classes, **special
         )
-    except ValueError as error:
+    except (ValueError, AssertionError) as error:
         raise ValueError(f"network={name}, image_size={image_size}: {error}") from error
 
 
