@@ -1,5 +1,8 @@
-"""Images a second from files to normalised mini-batches: our loader beside
-torchvision's ``ImageFolder`` in a plain ``DataLoader``, with the same transformations."""
+"""Images a second from files to normalised mini-batches.
+
+Our loader beside torchvision's ``ImageFolder`` in a plain ``DataLoader``, with the same
+transformations.
+"""
 
 import sys
 import tempfile
