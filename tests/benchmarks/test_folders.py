@@ -129,7 +129,7 @@ def test_damaged_images_and_empty_classes_are_named_or_counted(
     assert sizes == [8, 12, 8]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(BadData, match="1 faults"):
+        with pytest.raises(BadData, match="1 fault in"):
             folders(tmp_path, check=False)
 
 

@@ -43,13 +43,15 @@ class Findings:
         named = "\n".join(f"  {problem}" for problem in self.problems[:NAMED])
         if len(self.problems) > NAMED:
             named += f"\n  and {len(self.problems) - NAMED} more"
+        n = len(self.problems)
+        faults = f"{n} fault{'' if n == 1 else 's'} in the data"
         if not self.skip:
             raise BadData(
-                f"the data have {len(self.problems)} faults; mend or remove them, or "
-                f"leave them out by skip_bad=true:\n{named}"
+                f"{faults}; mend or remove what is bad, or leave it out by "
+                f"skip_bad=true:\n{named}"
             )
         warnings.warn(
-            f"left out, as skip_bad=true asks, {len(self.problems)} faults:\n{named}",
+            f"{faults}, left out because of skip_bad=true:\n{named}",
             BadDataWarning,
             stacklevel=2,
         )

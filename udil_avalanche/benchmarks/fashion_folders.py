@@ -75,7 +75,7 @@ DOMAINS: dict[str, Callable[[Pixels], Image.Image]] = {
 
 
 def lay_out_fashion_mnist(
-    source: str | Path, root: str | Path, *, per_class: int = 60
+    source: str | Path, root: str | Path, *, per_class: int = 30
 ) -> int:
     """Write the folders.
 
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("source", metavar="SOURCE", help="folder with its four files")
     parser.add_argument("root", metavar="ROOT", help="where the domains go")
-    parser.add_argument("--per-class", type=int, default=60, help="images a domain")
+    parser.add_argument("--per-class", type=int, default=30, help="images a domain")
     given = parser.parse_args(arguments)
     try:
         n = lay_out_fashion_mnist(given.source, given.root, per_class=given.per_class)
