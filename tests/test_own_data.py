@@ -114,3 +114,17 @@ def test_normalisation_by_numbers(tmp_path: Path, write_tree: Write) -> None:
     model: Any = build_model(settings, build_benchmark(settings))
     assert model.encoder.input.mean.flatten().tolist() == [0, 0.5, 1]
     assert model.encoder.input.std.flatten().tolist() == [1, 2, 4]
+
+
+def test_udil_learns_seq_core50_with_resnet18(
+    core50_root: Path, tmp_path: Path
+) -> None:
+    few = {"domains": 2, "objects": 12, "train_per_domain": 20, "epochs": 1}
+    small = {"image_size": 32, "workers": 1, "threads": 1, "check": False}
+    options = {**few, **small, "data": str(core50_root), "output": str(tmp_path)}
+    result = run(resolve("UDIL", "seq_core50", options=options))
+    assert result["data"] == "core50-sample"
+    assert len(result["accuracy_matrix"]) == 2
+    folder = RunFolder.of(resolve("UDIL", "seq_core50", options=options)).path
+    weights = load_file(folder / "model.safetensors")
+    assert weights["predictor.fc.weight"].shape == (12, 512)
