@@ -5,12 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from avalanche.training.plugins import EvaluationPlugin
+from PIL import Image
 from torch import nn
 
 from udil_avalanche.benchmarks import load_mnist
+from udil_avalanche.benchmarks.core50_sample import make_core50_sample
 from udil_avalanche.models import EncoderPredictor
 from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
 
@@ -77,4 +80,42 @@ def mnist_root() -> Path:
     root = Path(__file__).parents[1] / "data"
     if load_mnist(root).source != "mnist":
         pytest.skip("the whole of MNIST could not be fetched")
+    return root
+
+
+@pytest.fixture
+def write_image() -> Callable[..., Path]:
+    """Writes an image whose left half has the colour and whose right half is black."""
+
+    def write(path: Path, colour: tuple[int, int, int] = (200, 100, 50)) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.zeros((10, 12, 3), np.uint8)
+        pixels[:, :6] = colour
+        Image.fromarray(pixels).save(path)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_tree(write_image: Callable[..., Path]) -> Callable[..., Path]:
+    """Writes images below ``root/<domain>/<class>``, as many as ``counts`` says."""
+
+    def write(root: Path, counts: dict[str, dict[str, int]]) -> Path:
+        for t, (domain, classes) in enumerate(counts.items()):
+            for name, n in classes.items():
+                (root / domain / name).mkdir(parents=True, exist_ok=True)
+                for k in range(n):
+                    colour = (20 * t, 5 * k, 10 * len(name))
+                    write_image(root / domain / name / f"{k}.png", colour)
+        return root
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def core50_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a small stand-in for CORe50: 11 sessions of 12 objects."""
+    root = tmp_path_factory.mktemp("core50")
+    make_core50_sample(root, objects=12, frames=5, size=32)
     return root

@@ -135,3 +135,13 @@ def test_a_class_that_is_certain_still_needs_the_weights_that_make_it_so() -> No
     got = diagonal_fisher(model, [torch.ones(1, 1)])
     torch.testing.assert_close(got["weight"], (p * (1 - p)).expand(2, 1))
     assert got["weight"][0] > 100 * (1 - p) ** 2
+
+
+def test_convolutions_beside_linear_layers_keep_no_graph() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(8, 3)
+    )
+    fisher = diagonal_fisher(model, [torch.randn(5, 1, 4, 4)])
+    assert fisher.keys() == dict(model.named_parameters()).keys()
+    assert not any(value.requires_grad for value in fisher.values())

@@ -16,7 +16,15 @@ from avalanche.training.supervised import Naive
 from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 
-from udil_avalanche.benchmarks import hd_balls, permuted_mnist, rotated_mnist
+from udil_avalanche.benchmarks import (
+    arrays,
+    folders,
+    hd_balls,
+    permuted_mnist,
+    rotated_mnist,
+    seq_core50,
+)
+from udil_avalanche.image_models import IMAGENET, Normalisation, image_model
 from udil_avalanche.models import cida_mlp, mlp
 from udil_avalanche.plugins import (
     AGEMPlugin,
@@ -28,27 +36,33 @@ from udil_avalanche.plugins import (
     GEMPlugin,
     GradientClippingPlugin,
     HistoryModelPlugin,
+    ImageLoaderPlugin,
     LwFPlugin,
     OnlineEWCPlugin,
+    RandomFlipPlugin,
     SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
 from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
     AGEMSettings,
+    ArraysSettings,
     CLSERSettings,
     DERSettings,
     ERSettings,
     ESMERSettings,
     FineTuneSettings,
+    FoldersSettings,
     GEMSettings,
     HDBallsSettings,
+    ImageSettings,
     JointSettings,
     LwFSettings,
     OEWCSettings,
     PermutedMnistSettings,
     RotatedMnistSettings,
     RunSettings,
+    SeqCORe50Settings,
     SISettings,
     UDILSettings,
 )
@@ -61,7 +75,14 @@ def build_benchmark(settings: RunSettings) -> DomainScenario:
 
     :param settings: the settings of the run.
     """
-    return BENCHMARKS[settings.benchmark](settings)
+    benchmark = BENCHMARKS[settings.benchmark](settings)
+    n_domains = len(benchmark.train_stream)
+    if 0 < settings.memory < n_domains:
+        raise ValueError(
+            f"memory={settings.memory}: too small for one sample of each of "
+            f"{n_domains} domains"
+        )
+    return benchmark
 
 
 def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
@@ -70,6 +91,14 @@ def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
     :param settings: the settings of the run.
     :param benchmark: what it is to learn.
     """
+    if isinstance(settings, ImageSettings):
+        return image_model(
+            settings.network,
+            benchmark.n_classes,
+            image_size=settings.image_size,
+            normalisation=_normalisation(settings.normalisation),
+            weights=settings.weights,
+        )
     deep = isinstance(settings, HDBallsSettings) and settings.network == "cida"
     make_model = cida_mlp if deep else mlp
     return make_model(
@@ -77,6 +106,22 @@ def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
         n_classes=benchmark.n_classes,
         hidden=settings.hidden,
     )
+
+
+def _normalisation(text: str) -> Normalisation:
+    known = {"imagenet": IMAGENET, "none": ((0.0,) * 3, (1.0,) * 3)}
+    if text in known:
+        return known[text]
+    try:
+        mean, std = ([float(x) for x in part.split(",")] for part in text.split("/"))
+    except ValueError:
+        mean, std = [], []
+    if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
+        raise ValueError(
+            f"normalisation={text}: expected imagenet, none, or "
+            "mean,mean,mean/std,std,std"
+        )
+    return mean, std
 
 
 def build_strategy(
@@ -97,6 +142,10 @@ def build_strategy(
         plugins = [*plugins, GradientClippingPlugin(settings.clip_norm)]
     if settings.anneal > 0:
         plugins = [*plugins, AnnealingPlugin(settings.anneal)]
+    if isinstance(settings, ImageSettings):
+        plugins = [ImageLoaderPlugin(settings.workers), *plugins]
+        if settings.flip and not isinstance(settings, UDILSettings):
+            plugins = [RandomFlipPlugin(), *plugins]
     return STRATEGIES[settings.strategy](
         settings,
         plugins,
@@ -124,6 +173,7 @@ def _optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer
 def _udil(
     settings: UDILSettings, plugins: Sequence[BasePlugin], **common: Any
 ) -> SupervisedTemplate:
+    flips = isinstance(settings, ImageSettings) and settings.flip
     return UDIL(
         preset=PRESETS.get(settings.coefficients),
         mem_size=settings.memory,
@@ -140,6 +190,7 @@ def _udil(
         hidden_discriminator=settings.hidden_discriminator,
         domain_power=settings.domain_power,
         reset_optimizer=settings.reset_optimizer,
+        flip=RandomFlipPlugin() if flips else None,
         plugins=plugins,
         **common,
     )
@@ -291,6 +342,51 @@ def _rotated_mnist(settings: RotatedMnistSettings) -> DomainScenario:
     )
 
 
+def _seq_core50(settings: SeqCORe50Settings) -> DomainScenario:
+    return seq_core50(
+        settings.data,
+        domains=settings.domains,
+        objects=settings.objects,
+        **_of_images(settings),
+    )
+
+
+def _folders(settings: FoldersSettings) -> DomainScenario:
+    return folders(
+        settings.data,
+        order=settings.order,
+        domains=settings.domains,
+        **_of_images(settings),
+    )
+
+
+def _of_images(settings: ImageSettings) -> dict[str, Any]:
+    return {
+        "image_size": settings.image_size,
+        "test_share": settings.test_share,
+        "stratified": settings.stratified,
+        "train_per_domain": settings.train_per_domain,
+        "validation": settings.validation,
+        "check": settings.check,
+        "skip_bad": settings.skip_bad,
+        "seed": settings.seed,
+    }
+
+
+def _arrays(settings: ArraysSettings) -> DomainScenario:
+    return arrays(
+        settings.data,
+        order=settings.order,
+        domains=settings.domains,
+        test_share=settings.test_share,
+        stratified=settings.stratified,
+        train_per_domain=settings.train_per_domain,
+        validation=settings.validation,
+        skip_bad=settings.skip_bad,
+        seed=settings.seed,
+    )
+
+
 STRATEGIES: dict[str, Callable[..., SupervisedTemplate]] = {
     "UDIL": _udil,
     "Fine-tune": _fine_tune,
@@ -310,6 +406,9 @@ BENCHMARKS: dict[str, Callable[..., DomainScenario]] = {
     "hd_balls": _hd_balls,
     "permuted_mnist": _permuted_mnist,
     "rotated_mnist": _rotated_mnist,
+    "seq_core50": _seq_core50,
+    "folders": _folders,
+    "arrays": _arrays,
 }
 
 

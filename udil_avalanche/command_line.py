@@ -29,6 +29,7 @@ OPTIONS = (
     "domains",
     "train_per_domain",
     "output",
+    "data",
     "device",
 )
 """The settings with an option of their own; the others are given as key=value."""

@@ -16,7 +16,7 @@ from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.templates import SupervisedTemplate
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from udil_avalanche.benchmarks.mnist_files import MnistUnavailable
 from udil_avalanche.build import build_benchmark, build_model, build_strategy
@@ -75,15 +75,21 @@ def run(
         benchmark = build_benchmark(settings)
     except (ValueError, MnistUnavailable) as error:
         raise SettingsError(str(error)) from error
+    _seed(settings.seed)
+    try:
+        model = build_model(settings, benchmark)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
     with locked(folder.path), StopRequest() as stop:
         if not folder.is_done:
-            _learn(settings, benchmark, folder, stop, say)
+            _learn(settings, benchmark, model, folder, stop, say)
     return folder.result()
 
 
 def _learn(
     settings: RunSettings,
     benchmark: DomainScenario,
+    model: nn.Module,
     folder: RunFolder,
     stop: StopRequest,
     say: Callable[[str], None],
@@ -97,7 +103,6 @@ def _learn(
             say("This run was begun but not finished, nothing saved: starting it anew.")
         folder.begin(settings)
 
-    _seed(settings.seed)
     metrics = DomainMetrics()
     tensorboard = TensorboardLogger(folder.tensorboard, first_step(state))
     evaluator = EvaluationPlugin(
@@ -112,10 +117,7 @@ def _learn(
     lessons = [benchmark.train_stream] if joint else benchmark.train_stream
     progress = ProgressPlugin(len(lessons))
     strategy = build_strategy(
-        settings,
-        build_model(settings, benchmark),
-        evaluator=evaluator,
-        plugins=[progress, FiniteLossPlugin()],
+        settings, model, evaluator=evaluator, plugins=[progress, FiniteLossPlugin()]
     )
     record = Record()
     saving = SavingPlugin(
@@ -164,6 +166,7 @@ def _learn(
             "joint": joint,
             "seed": settings.seed,
             "data": benchmark.data,
+            **benchmark.details,
             **metrics.result(),
             "seconds": record.seconds,
             "seconds_saving": record.seconds_saving,

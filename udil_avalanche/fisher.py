@@ -85,9 +85,11 @@ def _squares_by_sample(
     squares = {name: torch.zeros_like(theta) for name, theta in parameters.items()}
     if not parameters:
         return squares
+    # The parameters of linear layers must not tie a graph to the gradients.
+    constant = {name: theta.detach() for name, theta in model.named_parameters()}
 
     def log_p(theta: dict[str, Tensor], sample: Tensor, y: int) -> Tensor:
-        logits = functional_call(model, theta, (sample[None],))
+        logits = functional_call(model, constant | theta, (sample[None],))
         return logits.log_softmax(dim=1)[0, y]
 
     gradients_and_log_p = vmap(grad_and_value(log_p), in_dims=(None, 0, None))

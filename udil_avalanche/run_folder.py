@@ -25,7 +25,15 @@ from udil_avalanche.settings import RunSettings, as_dict
 from udil_avalanche.state import lock
 from udil_avalanche.whole_file import whole_file
 
-WITHOUT_EFFECT = ("output", "data", "device", "threads", "save_every")
+WITHOUT_EFFECT = (
+    "output",
+    "data",
+    "device",
+    "threads",
+    "save_every",
+    "workers",
+    "check",
+)
 """Settings that say where a run takes place, not what it is."""
 
 PACKAGES = ("torch", "torchvision", "avalanche-lib", "numpy")
@@ -257,7 +265,7 @@ def _effective(settings: RunSettings) -> dict[str, Any]:
     return {
         key: value
         for key, value in as_dict(settings).items()
-        if key not in WITHOUT_EFFECT
+        if key not in WITHOUT_EFFECT or (key == "data" and settings.data_is_the_task)
     }
 
 

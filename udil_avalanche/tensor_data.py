@@ -1,12 +1,27 @@
 """Domains that live in memory as tensors, as datasets and streams of Avalanche."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_task_labels
+from torch import Tensor
 
 from udil_avalanche.domain_tensors import DomainTensors, OneSlot, domain_of
 from udil_avalanche.tensor_dataset import TensorSource, domain_dataset, tensor_source
+
+
+class Domain(Protocol):
+    """The samples of one domain, however they are kept."""
+
+    labels: Tensor
+    targets: list[int]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]: ...
 
 
 class DomainScenario(CLScenario):
@@ -18,15 +33,17 @@ class DomainScenario(CLScenario):
     :param test: the domain to test on for each of them.
     :param n_classes: number of classes.
     :param data: what the data are, e.g. ``"mnist"``.
+    :param details: what else a run should keep of them, by name.
     """
 
     def __init__(
         self,
         *,
-        train: Sequence[DomainTensors],
-        test: Sequence[DomainTensors],
+        train: Sequence[Domain],
+        test: Sequence[Domain],
         n_classes: int,
         data: str,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         _check_domains(train, test, n_classes)
         streams: dict[str, Any] = {
@@ -39,10 +56,11 @@ class DomainScenario(CLScenario):
         self.input_shape = tuple(test[0][0][0].shape)
         """Shape of one input."""
         self.data = data
+        self.details = dict(details or {})
 
 
 def _check_domains(
-    train: Sequence[DomainTensors], test: Sequence[DomainTensors], n_classes: int
+    train: Sequence[Domain], test: Sequence[Domain], n_classes: int
 ) -> None:
     """Refuse what would fail, or mislead, in the middle of a run."""
     if not train or len(train) != len(test):
@@ -69,6 +87,7 @@ def _check_domains(
 
 
 __all__ = [
+    "Domain",
     "DomainScenario",
     "DomainTensors",
     "OneSlot",

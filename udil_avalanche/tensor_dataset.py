@@ -12,7 +12,7 @@ from avalanche.benchmarks.utils.classification_dataset import (
     _make_taskaware_classification_dataset,
 )
 from torch import Tensor
-from torch.utils.data import Dataset, default_collate
+from torch.utils.data import default_collate
 
 from udil_avalanche.domain_tensors import DomainTensors, domain_of
 
@@ -212,7 +212,7 @@ def collate(samples: Sequence[Any]) -> Any:
     return [torch.cat(fields) for fields in zip(*parts, strict=True)]
 
 
-def domain_dataset(domain: Dataset) -> TensorDataset:
+def domain_dataset(domain: Any) -> TensorDataset:
     """A domain as an Avalanche dataset, all samples with task label 0.
 
     :param domain: tensors; samples of anything else are asked for one by one.

@@ -1,7 +1,18 @@
 """Domain-incremental benchmarks."""
 
+from udil_avalanche.benchmarks.arrays import arrays
+from udil_avalanche.benchmarks.core50 import seq_core50
+from udil_avalanche.benchmarks.folders import folders
 from udil_avalanche.benchmarks.hd_balls import hd_balls
 from udil_avalanche.benchmarks.mnist import permuted_mnist, rotated_mnist
 from udil_avalanche.benchmarks.mnist_files import load_mnist
 
-__all__ = ["hd_balls", "load_mnist", "permuted_mnist", "rotated_mnist"]
+__all__ = [
+    "arrays",
+    "folders",
+    "hd_balls",
+    "load_mnist",
+    "permuted_mnist",
+    "rotated_mnist",
+    "seq_core50",
+]

@@ -13,8 +13,10 @@ from udil_avalanche.plugins.finite_loss import FiniteLossPlugin
 from udil_avalanche.plugins.gem import GEMPlugin
 from udil_avalanche.plugins.gradient_clipping import GradientClippingPlugin
 from udil_avalanche.plugins.history_model import HistoryModelPlugin
+from udil_avalanche.plugins.image_loader import ImageLoaderPlugin
 from udil_avalanche.plugins.learning_without_forgetting import LwFPlugin
 from udil_avalanche.plugins.online_ewc import OnlineEWCPlugin
+from udil_avalanche.plugins.random_flip import RandomFlipPlugin
 from udil_avalanche.plugins.supcon import SupConPlugin
 from udil_avalanche.plugins.synaptic_intelligence import SynapticIntelligencePlugin
 from udil_avalanche.plugins.tensor_loader import TensorLoaderPlugin
@@ -33,9 +35,11 @@ __all__ = [
     "GEMPlugin",
     "GradientClippingPlugin",
     "HistoryModelPlugin",
+    "ImageLoaderPlugin",
     "LwFPlugin",
     "MemoryBatch",
     "OnlineEWCPlugin",
+    "RandomFlipPlugin",
     "SupConPlugin",
     "SynapticIntelligencePlugin",
     "TensorLoaderPlugin",

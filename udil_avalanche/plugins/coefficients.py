@@ -114,7 +114,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
             return
         n, n_past = batch.n_current, self.replay.memory.n_domains
         current_logits = self.history.answers(strategy, n)
-        past_logits = self.history.memory_logits[batch.positions]
+        past_logits = self.history.batch_logits(batch)
         self._history_logits = torch.cat([current_logits, past_logits])
 
         predicted = strategy.mb_output.argmax(dim=1)

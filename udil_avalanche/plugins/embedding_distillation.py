@@ -48,7 +48,7 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
             return
         loss = embedding_distillation_loss(
             self.embeddings[batch.n_current :],
-            self.history.memory_embeddings[batch.positions],
+            self.history.batch_embeddings(batch),
             batch.domains,
             self.replay.memory.n_domains,
         )

@@ -8,9 +8,10 @@ from avalanche.models import avalanche_forward
 from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor, nn
 
-from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.balanced_replay import BalancedReplayPlugin, MemoryBatch
 from udil_avalanche.plugins.collaborators import require_past_domains_only
 from udil_avalanche.plugins.encoder_plugin import EmbeddingTap
+from udil_avalanche.plugins.random_flip import RandomFlipPlugin
 from udil_avalanche.plugins.tensor_loader import TensorLoader
 
 
@@ -25,18 +26,26 @@ class HistoryModelPlugin(SupervisedPlugin):
 
     :param replay: the replay plugin whose memory H_{t-1} is asked about.
     :param encoder: name of the model's sub-module that is its encoder.
+    :param flip: mirrors samples of the memory at random; H_{t-1} is then asked about
+        both sides of each.
     """
 
     outputs_batch_size = 1024
+    outputs_batch_values = 2**23
+    """Fewer samples are asked about at once if they are large images."""
 
     def __init__(
-        self, replay: BalancedReplayPlugin | None = None, encoder: str = "encoder"
+        self,
+        replay: BalancedReplayPlugin | None = None,
+        encoder: str = "encoder",
+        flip: RandomFlipPlugin | None = None,
     ) -> None:
         super().__init__()
         if replay is not None:
             require_past_domains_only(self, replay)
         self.replay = replay
         self.encoder = encoder
+        self.flip = flip
         self.model: nn.Module | None = None
         """H_{t-1}; ``None`` during the first domain."""
         self.memory_logits = torch.zeros(0)
@@ -45,6 +54,7 @@ class HistoryModelPlugin(SupervisedPlugin):
         """E_{t-1}(x) for every sample of the memory."""
         self._loader: TensorLoader | None = None
         self._domain_logits: Tensor | None = None
+        self._mirrored: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor, task_labels: Tensor | None = None) -> Tensor:
         """The logits of H_{t-1}.
@@ -94,16 +104,47 @@ class HistoryModelPlugin(SupervisedPlugin):
         self._loader = loader if isinstance(loader, TensorLoader) else None
         if self.model is None or self.replay is None or len(self.replay.memory) == 0:
             return
-        fields = self.replay.memory.fields
-        inputs = fields[0].split(self.outputs_batch_size)
-        tasks = fields[-1].split(self.outputs_batch_size)
+        inputs = self.replay.memory.fields[0]
+        self.memory_logits, self.memory_embeddings = self._about_memory(inputs)
+        if self.flip is not None:
+            self._mirrored = self._about_memory(inputs.flip(-1))
+
+    def _about_memory(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and embeddings of the memory's samples."""
+        assert self.model is not None and self.replay is not None
+        size = max(1, self.outputs_batch_values // inputs[0].numel())
+        size = min(size, self.outputs_batch_size)
+        tasks = self.replay.memory.fields[-1].split(size)
         logits, embeddings = [], []
-        for x, task_labels in zip(inputs, tasks, strict=True):
+        for x, task_labels in zip(inputs.split(size), tasks, strict=True):
             with EmbeddingTap(self.model, self.encoder) as tap:
                 logits.append(self(x, task_labels))
             embeddings.append(tap.embeddings)
-        self.memory_logits = torch.cat(logits)
-        self.memory_embeddings = torch.cat(embeddings)
+        return torch.cat(logits), torch.cat(embeddings)
+
+    def batch_logits(self, batch: MemoryBatch) -> Tensor:
+        """H_{t-1}(x) for a memory batch, as its samples go into the model.
+
+        :param batch: the memory's part of the current mini-batch.
+        """
+        mirrored = None if self._mirrored is None else self._mirrored[0]
+        return self._as_seen(batch, self.memory_logits, mirrored)
+
+    def batch_embeddings(self, batch: MemoryBatch) -> Tensor:
+        """E_{t-1}(x) for a memory batch, as its samples go into the model.
+
+        :param batch: the memory's part of the current mini-batch.
+        """
+        mirrored = None if self._mirrored is None else self._mirrored[1]
+        return self._as_seen(batch, self.memory_embeddings, mirrored)
+
+    def _as_seen(
+        self, batch: MemoryBatch, plain: Tensor, mirrored: Tensor | None
+    ) -> Tensor:
+        if mirrored is None or self.flip is None:
+            return plain[batch.positions]
+        flipped = self.flip.flipped[batch.n_current :, None]
+        return torch.where(flipped, mirrored[batch.positions], plain[batch.positions])
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Take the snapshot H_t."""

@@ -1,6 +1,7 @@
 """Gradients as flat vectors, of the mini-batch and of the memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -8,6 +9,10 @@ from avalanche.models import avalanche_forward
 from torch import Tensor, nn
 
 from udil_avalanche.memory import Memory
+
+VALUES_AT_ONCE = 2**22
+"""How many values of inputs are differentiated through at once: 85 images of 128 x 128
+pixels, 1,365 of 32 x 32."""
 
 
 def parameters_and_gradients(
@@ -46,7 +51,11 @@ def memory_gradient(
     out: Tensor | None = None,
 ) -> Tensor:
     """The gradient of the strategy's loss on samples of the memory, as one vector. The
-    gradients of the mini-batch stay where they are.
+    gradients of the mini-batch stay where they are, and so do BatchNorm's running
+    statistics: a look at the memory is no step of learning from it.
+
+    Large images are looked at a few at a time: their activations would not fit into
+    memory.
 
     :param strategy: the strategy, whose model and criterion count.
     :param memory: the memory.
@@ -54,11 +63,32 @@ def memory_gradient(
     :param parameters: what to differentiate by.
     :param out: where to put it, if there is room already.
     """
-    x, tasks = memory.fields[0][positions], memory.fields[-1][positions]
-    logits = avalanche_forward(strategy.model, x, tasks)
-    loss = strategy._criterion(logits, memory.labels[positions])
-    parts = torch.autograd.grad(loss, parameters, materialize_grads=True)
-    return flat(parts, out)
+    inputs = memory.fields[0]
+    size = max(1, VALUES_AT_ONCE // inputs[0].numel())
+    gradient: Tensor | None = None
+    with _buffers_kept(strategy.model):
+        for chunk in positions.tensor_split(-(-len(positions) // size)):
+            logits = avalanche_forward(
+                strategy.model, inputs[chunk], memory.fields[-1][chunk]
+            )
+            loss = strategy._criterion(logits, memory.labels[chunk])
+            parts = torch.autograd.grad(loss, parameters, materialize_grads=True)
+            if len(chunk) == len(positions):
+                return flat(parts, out)
+            share = flat(parts).mul_(len(chunk) / len(positions))
+            gradient = share if gradient is None else gradient.add_(share)
+    assert gradient is not None
+    return gradient if out is None else out.copy_(gradient)
+
+
+@contextmanager
+def _buffers_kept(model: nn.Module) -> Iterator[None]:
+    before = [buffer.clone() for buffer in model.buffers()]
+    try:
+        yield
+    finally:
+        for buffer, value in zip(model.buffers(), before, strict=True):
+            buffer.copy_(value)
 
 
 __all__ = ["flat", "memory_gradient", "parameters_and_gradients", "set_flat"]

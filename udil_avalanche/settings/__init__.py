@@ -13,9 +13,13 @@ from functools import cache
 from typing import Any
 
 from udil_avalanche.settings.benchmarks import (
+    ArraysSettings,
+    FoldersSettings,
     HDBallsSettings,
+    ImageSettings,
     PermutedMnistSettings,
     RotatedMnistSettings,
+    SeqCORe50Settings,
 )
 from udil_avalanche.settings.run import RunSettings
 from udil_avalanche.settings.strategies import (
@@ -52,18 +56,33 @@ BENCHMARKS: dict[str, type[RunSettings]] = {
     "hd_balls": HDBallsSettings,
     "permuted_mnist": PermutedMnistSettings,
     "rotated_mnist": RotatedMnistSettings,
+    "seq_core50": SeqCORe50Settings,
+    "folders": FoldersSettings,
+    "arrays": ArraysSettings,
 }
 
 
 def settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
     """The dataclass with all settings of this strategy on this benchmark.
 
+    Where both change the default of a setting that every run has, the strategy's
+    counts.
+
     :param strategy: a name from ``STRATEGIES``.
     :param benchmark: a name from ``BENCHMARKS``.
     """
+    of_every_run = {each.name: each for each in fields(RunSettings)}
+    of_strategy = {each.name: each for each in fields(STRATEGIES[strategy])}
+    changed = [
+        (each.name, each.type, each)
+        for each in fields(BENCHMARKS[benchmark])
+        if each is not of_every_run.get(each.name)
+        and of_strategy.get(each.name) is of_every_run.get(each.name)
+        and each.name in of_every_run
+    ]
     return make_dataclass(
         f"{strategy} on {benchmark}",
-        [("strategy", str, strategy), ("benchmark", str, benchmark)],
+        [("strategy", str, strategy), ("benchmark", str, benchmark), *changed],
         bases=(STRATEGIES[strategy], BENCHMARKS[benchmark]),
         namespace={"__module__": __name__},
     )
@@ -81,8 +100,9 @@ def meanings(settings: type[RunSettings]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for base in reversed(settings.__mro__):
+        has_fields = issubclass(base, RunSettings)
         made_here = base.__module__ == __name__
-        if issubclass(base, RunSettings) and not made_here:
+        if has_fields and not made_here:
             found |= _own_meanings(base)
     return found
 
@@ -106,13 +126,16 @@ __all__ = [
     "BENCHMARKS",
     "STRATEGIES",
     "AGEMSettings",
+    "ArraysSettings",
     "CLSERSettings",
     "DERSettings",
     "ERSettings",
     "ESMERSettings",
     "FineTuneSettings",
+    "FoldersSettings",
     "GEMSettings",
     "HDBallsSettings",
+    "ImageSettings",
     "JointSettings",
     "LwFSettings",
     "OEWCSettings",
@@ -120,6 +143,7 @@ __all__ = [
     "RotatedMnistSettings",
     "RunSettings",
     "SISettings",
+    "SeqCORe50Settings",
     "UDILSettings",
     "as_dict",
     "meanings",

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 
 def number(
@@ -21,6 +21,8 @@ def number(
 @dataclass
 class RunSettings:
     """What every run has."""
+
+    data_is_the_task: ClassVar[bool] = False
 
     strategy: str = ""
     """how to learn; see --list"""

@@ -18,6 +18,7 @@ from udil_avalanche.plugins import (
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
     HistoryModelPlugin,
+    RandomFlipPlugin,
     SupConPlugin,
     TensorLoaderPlugin,
 )
@@ -68,6 +69,7 @@ class UDIL(SupervisedTemplate):
         with t, and not to Adam.
     :param reset_optimizer: forget the state of the model's optimizer before each
         domain.
+    :param flip: mirrors the images of every mini-batch at random.
     :param train_mb_size: samples of the current domain in each mini-batch.
     :param train_epochs: number of epochs on each domain.
     :param eval_mb_size: mini-batch size for evaluation.
@@ -99,6 +101,7 @@ class UDIL(SupervisedTemplate):
         preset: Preset | None = None,
         domain_power: float = 0.0,
         reset_optimizer: bool = True,
+        flip: RandomFlipPlugin | None = None,
         train_mb_size: int = 128,
         train_epochs: int = 1,
         eval_mb_size: int | None = None,
@@ -119,8 +122,9 @@ class UDIL(SupervisedTemplate):
         self.replay = BalancedReplayPlugin(
             mem_size, batch_size_mem, class_balanced_memory
         )
-        self.history = HistoryModelPlugin(self.replay, encoder)
-        parts: list[Any] = [TensorLoaderPlugin(), self.replay, self.history]
+        self.history = HistoryModelPlugin(self.replay, encoder, flip)
+        parts: list[Any] = [TensorLoaderPlugin(), self.replay]
+        parts += [self.history] if flip is None else [flip, self.history]
 
         self.discriminator: DiscriminatorPlugin | None = None
         uses_beta = preset is None or preset.coefficients(2)[1] > 0

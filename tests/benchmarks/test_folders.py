@@ -1,0 +1,166 @@
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from udil_avalanche.benchmarks import folders
+from udil_avalanche.benchmarks.bad_data import BadData, BadDataWarning
+
+Write = Callable[..., Path]
+COUNTS = {
+    "d1": {"cat": 5, "dog": 5},
+    "d2": {"cat": 5, "dog": 5, "yak": 5},
+    "d10": {"dog": 10},
+}
+
+
+def domain(experience: Any) -> Any:
+    return experience.dataset._flat_data._datasets[0]
+
+
+def names(stream: Any) -> list[str]:
+    """The domain that the files of each experience lie in."""
+    found = [{Path(f).parents[1].name for f in domain(e).files} for e in stream]
+    assert all(len(each) == 1 for each in found)
+    return [each.pop() for each in found]
+
+
+def test_domains_in_natural_order_and_classes_of_all_of_them(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    scenario = folders(write_tree(tmp_path, COUNTS), image_size=16)
+    assert names(scenario.train_stream) == names(scenario.test_stream)
+    assert names(scenario.train_stream) == ["d1", "d2", "d10"]
+    assert scenario.n_classes == 3
+    assert scenario.details["class_names"] == ["cat", "dog", "yak"]
+    assert scenario.details["skipped"] == 0
+    assert scenario.input_shape == (3, 16, 16)
+    assert scenario.data == f"folders:{tmp_path.name}"
+    for train, test in zip(scenario.train_stream, scenario.test_stream, strict=True):
+        n = len(train.dataset) + len(test.dataset)
+        assert len(test.dataset) == n // 5
+        for part in (domain(train), domain(test)):
+            for file, label in zip(part.files, part.targets, strict=True):
+                assert ["cat", "dog", "yak"][label] == Path(file).parent.name
+        assert not set(domain(train).files) & set(domain(test).files)
+
+
+def test_domains_in_a_given_order(tmp_path: Path, write_tree: Write) -> None:
+    write_tree(tmp_path, COUNTS)
+    scenario = folders(tmp_path, order="d10, d1")
+    assert names(scenario.train_stream) == ["d10", "d1"]
+    assert scenario.details["class_names"] == ["cat", "dog"]
+    assert names(folders(tmp_path, domains=2).train_stream) == ["d1", "d2"]
+    with pytest.raises(BadData, match=r"there is no d3; .* has d1, d2, d10"):
+        folders(tmp_path, order="d3")
+    with pytest.raises(BadData, match="comes twice"):
+        folders(tmp_path, order="d1,d1")
+    with pytest.raises(BadData, match="more than the 3 domains"):
+        folders(tmp_path, domains=4)
+
+
+def inner(root: Path, write_tree: Write) -> None:
+    for name, classes in COUNTS.items():
+        write_tree(root / name, {"train": classes, "test": {"dog": 2}})
+
+
+def outer(root: Path, write_tree: Write) -> None:
+    write_tree(root / "train", COUNTS)
+    write_tree(root / "test", {name: {"dog": 2} for name in COUNTS})
+
+
+def lists(root: Path, write_tree: Write) -> None:
+    write_tree(root, COUNTS)
+    for name in COUNTS:
+        files = sorted(str(f.relative_to(root)) for f in (root / name).rglob("*.png"))
+        test = [file for file in files if file.endswith(("dog/0.png", "dog/1.png"))]
+        for part, members in (("test", test), ("train", sorted({*files} - {*test}))):
+            text = "\n".join(f"{file} 3" for file in members)
+            (root / f"{name}_{part}.txt").write_text(text + "\n")
+
+
+@pytest.mark.parametrize("lay_out", [inner, outer, lists])
+def test_a_split_that_is_there_already(
+    lay_out: Callable[..., None], tmp_path: Path, write_tree: Write
+) -> None:
+    lay_out(tmp_path, write_tree)
+    scenario = folders(tmp_path)
+    assert scenario.details["domain_names"] == ["d1", "d2", "d10"]
+    for experience in scenario.test_stream:
+        assert list(experience.dataset.targets) == [1, 1]
+    missing = 2 if lay_out is lists else 0
+    sizes = [len(experience.dataset) for experience in scenario.train_stream]
+    assert sizes == [10 - missing, 15 - missing, 10 - missing]
+
+
+def test_a_class_to_test_on_that_is_never_trained_on(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    inner(tmp_path, write_tree)
+    write_tree(tmp_path / "d2", {"test": {"Dog": 3}})
+    with pytest.raises(BadData, match=r"d2/test/Dog.*no training images.*3 images"):
+        folders(tmp_path)
+    with pytest.warns(BadDataWarning, match="d2/test/Dog"):
+        scenario = folders(tmp_path, skip_bad=True)
+    assert scenario.details["skipped"] == 1
+    assert scenario.n_classes == 3
+    assert len(scenario.test_stream[1].dataset) == 2
+
+
+def test_damaged_images_and_empty_classes_are_named_or_counted(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    write_tree(tmp_path, COUNTS)
+    whole = tmp_path / "d1/cat/0.png"
+    (tmp_path / "d1/cat/broken.jpg").write_bytes(b"nothing")
+    (tmp_path / "d2/dog/short.png").write_bytes(whole.read_bytes()[:40])
+    (tmp_path / "d10/zebu").mkdir()
+    with pytest.raises(BadData, match="3 faults") as caught:
+        folders(tmp_path)
+    for name in ("broken.jpg", "short.png", "zebu"):
+        assert name in str(caught.value)
+    with pytest.warns(BadDataWarning, match=r"short\.png"):
+        scenario = folders(tmp_path, skip_bad=True)
+    assert scenario.details["skipped"] == 3
+    sizes = [len(e.dataset) for e in scenario.train_stream]
+    assert sizes == [8, 12, 8]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BadData, match="1 fault in"):
+            folders(tmp_path, check=False)
+
+
+def test_only_five_faults_are_named(tmp_path: Path, write_tree: Write) -> None:
+    write_tree(tmp_path, COUNTS)
+    for k in range(9):
+        (tmp_path / "d1/cat" / f"bad{k}.png").write_bytes(b"")
+    with pytest.raises(BadData, match=r"bad4\.png.*\n  and 4 more$"):
+        folders(tmp_path)
+
+
+def test_what_is_no_image_is_left_alone(tmp_path: Path, write_tree: Write) -> None:
+    write_tree(tmp_path, COUNTS)
+    (tmp_path / "README.txt").write_text("about")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "d1/cat/Thumbs.db").write_bytes(b"x")
+    (tmp_path / "d1/cat/._0.png").write_bytes(b"x")
+    shutil.copy(tmp_path / "d1/cat/0.png", tmp_path / "d1/cat/LOUD.PNG")
+    scenario = folders(tmp_path)
+    n = len(scenario.train_stream[0].dataset) + len(scenario.test_stream[0].dataset)
+    assert n == 11
+
+
+def test_a_wrong_layout_is_explained(tmp_path: Path, write_image: Write) -> None:
+    with pytest.raises(BadData, match="<domain>/<class>/<image>"):
+        folders(tmp_path / "nowhere")
+    write_image(tmp_path / "d1" / "a.png")
+    with pytest.raises(BadData, match="images but no classes"):
+        folders(tmp_path)
+    shutil.rmtree(tmp_path / "d1")
+    for k in range(3):
+        write_image(tmp_path / "d1" / "cat" / f"{k}.png")
+    with pytest.raises(BadData, match="only class is cat"):
+        folders(tmp_path)
