@@ -12,7 +12,7 @@ from udil_avalanche.resolve import resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import STRATEGIES, RunSettings
 
-TIMES = ("seconds", "seconds_saving")
+TIMES = ("seconds", "seconds_saving", "peak_memory_mb")
 
 
 @pytest.fixture(scope="session")
