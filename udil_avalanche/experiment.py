@@ -110,7 +110,10 @@ def _learn(
         settings,
         build_model(settings, benchmark),
         evaluator=evaluator,
-        plugins=[progress, FiniteLossPlugin()],
+        plugins=[
+            progress,
+            FiniteLossPlugin(f"The last state before it is kept in {folder.state}"),
+        ],
     )
     record = Record()
     saving = SavingPlugin(
