@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -8,7 +9,10 @@ import pytest
 
 from udil_avalanche import experiment
 from udil_avalanche.command_line import main
+from udil_avalanche.resolve import resolve
+from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES
+from udil_avalanche.state.lock import locked
 
 SCRIPT = Path(__file__).parent.parent / "run_experiments.py"
 TINY = [
@@ -157,3 +161,48 @@ def test_an_interrupted_run_is_not_done(
     assert main([*TINY, f"--output={tmp_path}"]) == 130
     assert "stopped" in capsys.readouterr().err
     assert not list(tmp_path.rglob("done"))
+
+
+def test_a_stopped_run_is_saved_and_says_how_to_go_on(tmp_path: Path) -> None:
+    arguments = [*TINY, f"--output={tmp_path}", "--epochs=2000", "save_every=0"]
+    command = [sys.executable, str(SCRIPT), *arguments]
+    process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
+    while not list(tmp_path.rglob("state/0*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in complaint
+    assert len(complaint.splitlines()) == 1
+    assert not list(tmp_path.rglob("done"))
+
+
+def test_a_run_in_the_hands_of_another_process_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*TINY, f"--output={tmp_path}"]
+    overrides = dict(argument.lstrip("-").split("=", 1) for argument in arguments)
+    settings = resolve(
+        options={key.replace("-", "_"): value for key, value in overrides.items()}
+    )
+    with locked(RunFolder.of(settings).path):
+        assert main(arguments) == 1
+    complaint = capsys.readouterr().err
+    assert "is at work in" in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_finished_run_that_was_tampered_with_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*TINY, "--domains=1", "--epochs=1", f"--output={tmp_path}"]
+    assert main(arguments) == 0
+    capsys.readouterr()
+    [result] = tmp_path.rglob("result.json")
+    content = json.loads(result.read_text())
+    result.write_text(json.dumps(content | {"avg_acc": 99.9}))
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert "result.json was altered after the run was done" in captured.err
+    assert "99.9" not in captured.out

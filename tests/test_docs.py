@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 from avalanche.training.plugins import SupervisedPlugin
+from avalanche.training.supervised import Naive
 
 from udil_avalanche.settings import STRATEGIES, RunSettings
+from udil_avalanche.state.strategy_state import load_strategy_state, strategy_state
 
 DOCS = Path(__file__).parents[1] / "docs"
 BASELINES = [strategy for strategy in STRATEGIES if strategy != "UDIL"]
@@ -81,3 +83,26 @@ def test_every_link_in_the_docs_leads_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), (page, target)
+
+
+def test_the_plugin_on_the_page_of_runs_keeps_its_state(
+    make_model: Any, make_scenario: Any
+) -> None:
+    [code] = examples(DOCS / "runs.md")
+    names: dict[str, Any] = {}
+    exec(compile(code, "runs.md", "exec"), names)
+
+    def strategy() -> Any:
+        model = make_model()
+        return Naive(
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
+            train_mb_size=16,
+            plugins=[names["RunningLoss"]()],
+        )
+
+    trained, other = strategy(), strategy()
+    trained.train(make_scenario(domains=1).train_stream)
+    load_strategy_state(other, strategy_state(trained))
+    assert trained.plugins[0].mean > 0
+    assert torch.equal(other.plugins[0].mean, trained.plugins[0].mean)

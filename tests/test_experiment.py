@@ -57,6 +57,7 @@ def udil(start: Start) -> tuple[dict[str, Any], Path]:
 def test_the_run_folder_is_complete(udil: tuple[dict[str, Any], Path]) -> None:
     _, folder = udil
     assert {file.name for file in folder.iterdir()} == {
+        ".lock",
         "settings.yaml",
         "versions.json",
         "metrics.jsonl",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.resolve import resolve
 from udil_avalanche.run_folder import RunFolder, fingerprint, plain
 from udil_avalanche.settings import RunSettings
@@ -125,3 +126,51 @@ def test_numbers_that_json_lacks_become_null() -> None:
         "count": 2,
         "none": None,
     }
+
+
+def test_a_run_is_checked_by_the_sums_in_its_mark(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 1.0})
+    folder.check()
+    sums = (folder.path / "done").read_text().splitlines()
+    assert [line.split("  ")[1] for line in sums] == [
+        "result.json",
+        "settings.yaml",
+        "versions.json",
+    ]
+    (folder.path / "versions.json").unlink()
+    with pytest.raises(RunError, match=r"versions\.json: No such file"):
+        folder.check()
+    assert folder.result() == {"avg_acc": 1.0}
+
+
+def test_a_run_of_an_earlier_version_is_taken_as_it_is(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 1.0})
+    (folder.path / "done").write_text("")
+    (folder.path / "result.json").write_text('{"avg_acc": 2.0}')
+    folder.check()
+    assert folder.result() == {"avg_acc": 2.0}
+
+
+def test_a_mark_does_not_lead_outside(settings: RunSettings, tmp_path: Path) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({})
+    (folder.path / "done").write_text(f"{'0' * 64}  ../../secret\n")
+    with pytest.raises(RunError, match="done cannot be read"):
+        folder.result()
+
+
+def test_settings_are_those_that_the_run_was_begun_with(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.check_settings(replace(settings, device="cuda", save_every=1.0))
+    with pytest.raises(RunError, match="seed=0, not seed=1") as error:
+        folder.check_settings(replace(settings, seed=1))
+    assert str(error.value).count("\n") == 1
+    (folder.path / "settings.yaml").write_text("lr: [")
+    with pytest.raises(RunError, match="cannot read the config file"):
+        folder.check_settings(settings)

@@ -117,7 +117,13 @@ def _learn(
     lessons = [benchmark.train_stream] if joint else benchmark.train_stream
     progress = ProgressPlugin(len(lessons))
     strategy = build_strategy(
-        settings, model, evaluator=evaluator, plugins=[progress, FiniteLossPlugin()]
+        settings,
+        model,
+        evaluator=evaluator,
+        plugins=[
+            progress,
+            FiniteLossPlugin(f"The last state before it is kept in {folder.state}"),
+        ],
     )
     record = Record()
     saving = SavingPlugin(

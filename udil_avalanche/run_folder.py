@@ -176,8 +176,10 @@ class RunFolder:
         """The SHA-256 of each file, as the mark has them."""
         try:
             lines = (self.path / "done").read_text().splitlines()
-            rows = [line.split("  ") for line in lines]
-            return {name: digest for digest, name in rows if Path(name).name == name}
+            sums = {name: digest for digest, name in (ln.split("  ") for ln in lines)}
+            if any(Path(name).name != name for name in sums):
+                raise ValueError("a name that leads outside")
+            return sums
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{self.path / 'done'} cannot be read\n{self._remedy}"

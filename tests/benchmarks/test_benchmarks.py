@@ -16,7 +16,12 @@ from udil_avalanche.benchmarks import (
     rotated_mnist,
 )
 from udil_avalanche.benchmarks.mnist import rotate
-from udil_avalanche.tensor_data import DomainTensors, OneSlot
+from udil_avalanche.tensor_data import (
+    DomainScenario,
+    DomainTensors,
+    OneSlot,
+    domain_of,
+)
 
 
 def tensors(experience: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -197,3 +202,52 @@ def test_a_domain_whose_making_failed_does_not_spoil_the_others() -> None:
     with pytest.raises(MemoryError):
         _ = bad.inputs
     assert good.inputs.shape == (2, 3)
+
+
+def domain(size: int = 4, labels: list[int] | None = None, width: int = 3) -> Any:
+    classes = [0] * size if labels is None else labels
+    return domain_of(torch.zeros(size, width), torch.tensor(classes, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "reason"),
+    [
+        ([domain(0)], [domain()], "training data of domain 1 are empty"),
+        ([domain(), domain()], [domain(), domain(0)], "test data of domain 2 are emp"),
+        ([domain()], [domain(2, [0, 2])], "labels of domain 1 range from 0 to 2, but"),
+        ([domain(2, [-1, 0])], [domain()], "training labels of domain 1 range from -1"),
+        (
+            [domain(), domain(width=5)],
+            [domain()] * 2,
+            r"\(3,\) in .*, \(5,\) in the tr",
+        ),
+        ([domain()], [domain(width=5)], "differ in their shape"),
+        ([domain()], [], "1 training and 0 test domains"),
+        ([], [], "at least one"),
+    ],
+)
+def test_what_cannot_be_learned_is_named_before_any_training(
+    train: list[Any], test: list[Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        DomainScenario(train=train, test=test, n_classes=2, data="made up")
+
+
+def test_each_input_needs_a_label() -> None:
+    with pytest.raises(ValueError, match="4 inputs but 3 labels"):
+        domain_of(torch.zeros(4, 2), torch.zeros(3, dtype=torch.long))
+
+
+@pytest.mark.parametrize(
+    "size", ["domains", "train_per_domain", "test_per_domain", "dimensions"]
+)
+def test_hd_balls_of_no_size_are_refused(size: str) -> None:
+    for value in (0, -1):
+        with pytest.raises(ValueError, match="at least one"):
+            hd_balls(**{size: value})
+
+
+def test_a_share_of_no_images_is_refused(mnist_root: Path) -> None:
+    for size in (0, -5):
+        with pytest.raises(ValueError, match=f"train_per_domain={size}"):
+            rotated_mnist(mnist_root, domains=1, train_per_domain=size)

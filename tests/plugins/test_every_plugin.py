@@ -1,5 +1,6 @@
 """One contract for every plugin: it works alone inside strategies of Avalanche."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from udil_avalanche.plugins import (
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
     ESMERPlugin,
+    FiniteLossPlugin,
     GEMPlugin,
     GradientClippingPlugin,
     HistoryModelPlugin,
@@ -30,6 +32,8 @@ from udil_avalanche.plugins import (
     SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
+from udil_avalanche.state.strategy_state import load_strategy_state, strategy_state
+from udil_avalanche.state.tree import join, split
 
 STRATEGIES: dict[str, Callable[..., Any]] = {
     "Naive": Naive,
@@ -125,6 +129,10 @@ def random_flip() -> dict[str, Any]:
     return {"plugins": [RandomFlipPlugin()]}
 
 
+def finite_loss() -> dict[str, Any]:
+    return {"plugins": [FiniteLossPlugin()]}
+
+
 PLUGINS = [
     balanced_replay,
     history_model,
@@ -145,6 +153,7 @@ PLUGINS = [
     tensor_loader,
     image_loader,
     random_flip,
+    finite_loss,
 ]
 
 
@@ -201,10 +210,54 @@ def test_plugin_alone_in_a_strategy_of_avalanche(
     assert optimized == len(list(strategy.model.parameters())), "only h is optimized"
 
     plain = train(strategy_name, {}, make_scenario(), make_model(), silent())
-    unchanging = (history_model, tensor_loader, image_loader)
-    changes_training = make_parts not in unchanging
+    silent_ones = (history_model, tensor_loader, image_loader, finite_loss)
+    changes_training = make_parts not in silent_ones
     if changes_training:
         assert not torch.equal(weights, flat_weights(plain.model))
+
+
+@pytest.mark.parametrize("make_parts", PLUGINS)
+def test_state_of_a_plugin_goes_into_another(
+    make_parts: Callable[[], dict[str, Any]],
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    trained = train("Naive", make_parts(), make_scenario(), make_model(), silent())
+    plain, tensors = split(strategy_state(trained))
+    stored = {name: tensor.clone() for name, tensor in tensors.items()}
+
+    one_domain = make_scenario(domains=1)
+    other = train("Naive", make_parts(), one_domain, make_model(), silent())
+    load_strategy_state(other, join(json.loads(json.dumps(plain)), stored))
+    again_plain, again_tensors = split(strategy_state(other))
+    assert again_plain == plain
+    assert again_tensors.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(again_tensors[name], tensor), name
+
+
+@pytest.mark.parametrize("make_parts", PLUGINS)
+def test_state_of_a_plugin_keeps_its_order_in_memory(
+    make_parts: Callable[[], dict[str, Any]],
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    """Sums may round otherwise where numbers lie in another order."""
+
+    def check(tree: Any, path: str) -> None:
+        if isinstance(tree, torch.Tensor):
+            assert tree.is_contiguous(), path
+        elif isinstance(tree, dict):
+            for key, value in tree.items():
+                check(value, f"{path}/{key}")
+        elif isinstance(tree, list | tuple):
+            for i, value in enumerate(tree):
+                check(value, f"{path}/{i}")
+
+    trained = train("Naive", make_parts(), make_scenario(), make_model(), silent())
+    check(strategy_state(trained), "")
 
 
 def test_history_model_alone_changes_nothing(

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -339,3 +340,33 @@ def test_a_domain_that_validation_leaves_empty_is_refused(
     settings = tiny("ER", tmp_path, train_per_domain=1, validation=0.5)
     with pytest.raises(SettingsError, match="domain 1 are empty"):
         run(settings)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """A file system of its own that is soon full; only for who may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
+    try:
+        subprocess.run(mount, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no right to mount a file system")
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_disk_that_is_really_full(
+    small_disk: Path, tiny: Tiny, outcome: Outcome, whole: Any
+) -> None:
+    settings = tiny("UDIL", small_disk)
+    with pytest.raises(RunError, match="No space left on device"):
+        run(settings)
+    states = StateFolder(RunFolder.of(settings).state)
+    assert states.read() is not None
+    larger = ["mount", "-o", "remount,size=50m", str(small_disk)]
+    subprocess.run(larger, check=True)
+    said: list[str] = []
+    run(settings, say=said.append)
+    assert "going on after step" in said[0]
+    assert outcome(settings) == whole

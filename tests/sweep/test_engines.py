@@ -15,6 +15,7 @@ import psutil
 import pytest
 import yaml
 
+from udil_avalanche.command_line import main
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.sweep.events import Finished, Started
 from udil_avalanche.sweep.grid import load_sweep
@@ -120,6 +121,17 @@ def test_what_would_run_is_listed(small_sweep: Path, local: Story) -> None:
     )
     states = [line.split()[0] for line in listed.stdout.decode().splitlines()]
     assert states == ["done", "done", "left"]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nonsense"])
+def test_a_cluster_that_is_not_there_is_named(
+    address: str, small_sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(small_sweep), "--engine=ray", f"--address={address}"]
+    assert main(["sweep", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert f"there is no Ray cluster at {address}" in said
+    assert said.count("\n") == 1
 
 
 @pytest.fixture

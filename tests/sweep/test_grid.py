@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,14 @@ def test_the_sweeps_cover_the_tables_of_the_paper(
         for method in METHODS
         for seed in range(3)
     }
+
+
+def test_the_examples_of_the_page_on_sweeps_can_be_run(tmp_path: Path) -> None:
+    page = (SWEEPS.parents[1] / "docs" / "sweeps.md").read_text()
+    examples = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    counts = []
+    for example in examples:
+        file = tmp_path / "example.yaml"
+        file.write_text(example)
+        counts.append(len(load_sweep(file).runs))
+    assert counts == [2 * 2 * 3 * 3 * 3, 2 * 6 * 2]

@@ -17,7 +17,13 @@ class FiniteLossPlugin(SupervisedPlugin):
     The message names the domain, the step, and those of the plugins' ``terms`` that are
     not finite, or else all of them with their values: the one that runs away first
     shows by its size. Put it after the plugins that add to the loss.
+
+    :param advice: a line to end the message with.
     """
+
+    def __init__(self, advice: str = "Try a smaller learning rate or weight") -> None:
+        super().__init__()
+        self.advice = advice
 
     def before_backward(self, strategy: Any, **kwargs: Any) -> None:
         """Look at the loss.
@@ -42,6 +48,7 @@ class FiniteLossPlugin(SupervisedPlugin):
             f"the loss is {loss} in step {step + 1} of domain "
             f"{strategy.clock.train_exp_counter + 1}, by {blamed}"
             + (f" ({sizes})" if sizes and not wrong else "")
+            + f"\n{self.advice}"
         )
 
 

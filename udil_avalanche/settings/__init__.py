@@ -100,16 +100,15 @@ def meanings(settings: type[RunSettings]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for base in reversed(settings.__mro__):
-        has_fields = issubclass(base, RunSettings)
         made_here = base.__module__ == __name__
-        if has_fields and not made_here:
-            found |= _own_meanings(base)
+        if issubclass(base, RunSettings) and not made_here:
+            found |= _meanings_in(inspect.getsource(base))
     return found
 
 
 @cache
-def _own_meanings(settings: type) -> dict[str, str]:
-    (definition,) = ast.parse(inspect.getsource(settings)).body
+def _meanings_in(source: str) -> dict[str, str]:
+    (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.ClassDef)
     found = {}
     for statement, following in zip(definition.body, definition.body[1:], strict=False):

@@ -73,8 +73,9 @@ class Board:
         """
         if not self._seconds:
             return None
-        work = sum(self._expected(run) for run in self._left.values())
-        for run, begun in self.running.values():
+        # Copies, as the terminal asks from a thread of its own.
+        work = sum(self._expected(run) for run in list(self._left.values()))
+        for run, begun in list(self.running.values()):
             work += max(self._expected(run) - (self.clock() - begun), 0)
         busy = min(self.workers, max(len(self._left) + len(self.running), 1))
         return work / busy

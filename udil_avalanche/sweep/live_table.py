@@ -29,7 +29,10 @@ class LiveTable:
             force_terminal=sys.stdout.isatty(), soft_wrap=not sys.stdout.isatty()
         )
         self._live = Live(
-            console=self._console, get_renderable=self.render, refresh_per_second=2
+            console=self._console,
+            get_renderable=self.render,
+            refresh_per_second=2,
+            transient=True,
         )
 
     def __enter__(self) -> "LiveTable":
@@ -69,7 +72,7 @@ class LiveTable:
         table = Table(box=None, pad_edge=False)
         for head in ("running", "domain", "accuracy", "for"):
             table.add_column(head, justify="left" if head == "running" else "right")
-        for run, begun in board.running.values():
+        for run, begun in list(board.running.values()):
             domain, accuracy = progress_of(run)
             table.add_row(
                 title(run),

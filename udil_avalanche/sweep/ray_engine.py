@@ -1,6 +1,7 @@
 """The engine of a Ray cluster: a task for each run."""
 
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -33,9 +34,11 @@ def run_on_ray(
         machine, for this process alone.
     :param cpus: what a run takes of the cluster's processors.
     :param gpus: what it takes of the cluster's graphics processors.
-    :raises SettingsError: if Ray is not installed.
+    :raises SettingsError: if Ray is not installed, or if there is no such cluster.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is not None:
+        _check(address)
     if address is not None and address.startswith(("127.", "localhost:")):
         # Or Ray puts the machine's address on the network in the place of this one.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -47,16 +50,16 @@ def run_on_ray(
         raise SettingsError(
             "Ray is not installed: pip install 'udil_avalanche[ray]'"
         ) from None
-    quiet = {"log_to_driver": False, "logging_level": "error"}
-    if address is None:
-        ray.init(
-            num_cpus=cores(),
-            include_dashboard=False,
-            _node_ip_address="127.0.0.1",
-            **quiet,
-        )
-    else:
-        ray.init(address=address, **quiet)
+    where = (
+        {
+            "num_cpus": cores(),
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
+        }
+        if address is None
+        else {"address": address}
+    )
+    ray.init(**where, log_to_driver=False, logging_level="error")
     try:
         here = NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
@@ -78,6 +81,17 @@ def run_on_ray(
                 yield _outcome(runs[tasks.pop(task)], task)
     finally:
         ray.shutdown()
+
+
+def _check(address: str) -> None:
+    """Refuse an address where nobody answers, which Ray takes ten minutes to do."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"there is no Ray cluster at {address} ({error}): write HOST:PORT"
+        ) from None
 
 
 def _work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
