@@ -35,12 +35,21 @@ def test_it_names_the_best_its_cost_and_the_alternatives(
 
 
 def test_it_says_when_the_lead_may_be_chance(make_run: Any, tmp_path: Path) -> None:
+    for seed in range(2):
+        make_run("UDIL", accuracy=87.0 + 5 * seed, seed=seed)
+        make_run("ER", accuracy=86.0 + seed, seed=seed)
+    found = advice_on(tmp_path)
+    assert found is not None
+    assert "which may be chance" in found.sentences[1]
+
+
+def test_it_says_when_there_is_one_seed(make_run: Any, tmp_path: Path) -> None:
     make_run("UDIL", accuracy=87.0)
     make_run("ER", accuracy=80.0, seconds=50.0)
     found = advice_on(tmp_path)
     assert found is not None
     text = " ".join(found.sentences)
-    assert "which may be chance" in text
+    assert "7.0 points less, which one seed cannot tell from chance." in text
     assert "From one seed only: ER, UDIL." in text
     assert "If time matters" not in text, "7 points are not close"
 

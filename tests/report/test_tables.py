@@ -6,7 +6,12 @@ import pytest
 
 from udil_avalanche.report.cells import cells_of
 from udil_avalanche.report.collect import collect
-from udil_avalanche.report.paper import MEMORY_SIZES, METHODS, paper_figure
+from udil_avalanche.report.paper import (
+    MEMORY_SIZES,
+    METHODS,
+    PAPER_METHODS,
+    paper_figure,
+)
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table, missing_tables, tables_of
 from udil_avalanche.resolve import SettingsError
@@ -22,8 +27,11 @@ def row_of(table: Table, method: str) -> Row:
     return row
 
 
-def test_the_methods_are_those_that_can_be_run() -> None:
-    assert set(METHODS) == set(STRATEGIES)
+def test_all_methods_that_can_be_run_in_the_order_of_the_paper() -> None:
+    assert sorted(METHODS) == sorted(STRATEGIES)
+    shown = [method for method in METHODS if method in PAPER_METHODS]
+    assert shown == list(PAPER_METHODS)
+    assert METHODS[-1] == "Joint"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +131,7 @@ def test_a_method_without_runs_is_there_without_figures(
 ) -> None:
     make_run("ER")
     [table] = tables(tmp_path)
-    assert [row.method for row in table.rows] == list(METHODS)
+    assert [row.method for row in table.rows] == list(PAPER_METHODS)
     gem = row_of(table, "GEM")
     assert gem.cell is None
     assert gem.figures["avg_acc"].ours is None
@@ -201,10 +209,13 @@ def test_fewer_training_samples_are_named_by_the_row_or_by_the_title(
     assert row_of(table, "SI").name == "SI"
 
 
-def test_the_small_mnist_is_other_data(make_run: Any, tmp_path: Path) -> None:
-    make_run("ER", "rotated_mnist", data="mnist-5000")
+@pytest.mark.parametrize("data", ["mnist-5000", "folders:seasons"])
+def test_other_data_by_name(data: str, make_run: Any, tmp_path: Path) -> None:
+    make_run("ER", "rotated_mnist", data=data)
     [table] = tables(tmp_path)
-    assert table.problem == {"data": "mnist-5000"}
+    assert table.problem == {"data": data}
+    paper = row_of(table, "ER").figures["avg_acc"].paper
+    assert (paper is not None) == (data == "mnist-5000"), "fewer of the same"
 
 
 def test_runs_for_choosing_settings_are_left_out(make_run: Any, tmp_path: Path) -> None:

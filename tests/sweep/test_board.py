@@ -60,6 +60,15 @@ def test_the_time_left_follows_from_what_has_been_done(runs: Any) -> None:
     assert [failed.reason for failed in board.failed.values()] == ["why"]
 
 
+def test_on_a_cluster_as_many_are_at_work_as_run(runs: Any) -> None:
+    finish(runs[0], 100.0)
+    board = Board(runs, workers=None, clock=Clock())
+    assert board.seconds_left() == 300
+    for run in runs[1:]:
+        board.note(Started(run))
+    assert board.seconds_left() == 100
+
+
 def test_nothing_is_promised_before_anything_is_done(runs: Any) -> None:
     board = Board(runs, workers=2)
     assert board.until() is None

@@ -76,8 +76,13 @@ def _runner_up(ranked: Sequence[Row]) -> list[str]:
         return []
     best, second = ranked[:2]
     difference = _mean(best) - _mean(second)
-    clear = _accuracy(best).is_clear_of(_accuracy(second))
-    unsure = "" if clear else ", which may be chance: it is not outside both deviations"
+    ours, others = _accuracy(best), _accuracy(second)
+    if ours.deviation is None or others.deviation is None:
+        unsure = ", which one seed cannot tell from chance"
+    elif ours.is_clear_of(others):
+        unsure = ""
+    else:
+        unsure = ", which may be chance: it is not outside both deviations"
     return [
         f"Next comes {second.name} with {_accuracy(second)} %, "
         f"{difference:.1f} points less{unsure}."

@@ -19,9 +19,17 @@ DATA_SETTINGS = (
     "dimensions",
     "sigma",
     "per_image_angles",
+    "objects",
+    "order",
+    "test_share",
+    "stratified",
+    "skip_bad",
 )
 """Settings that change what is to be learned rather than how. How many of the training
 samples are used is how: the test is the same."""
+
+OTHER_DATA = ("mnist-5000", "core50-sample", "folders:", "arrays:")
+"""How the names of data begin that are not those of the benchmark in the paper."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,8 @@ class Run:
             for key in DATA_SETTINGS
             if key in self.settings and self.settings[key] != self._defaults[key]
         }
-        if self.result["data"] == "mnist-5000":
-            differing["data"] = "mnist-5000"
+        if str(self.result["data"]).startswith(OTHER_DATA):
+            differing["data"] = self.result["data"]
         return differing
 
     @cached_property

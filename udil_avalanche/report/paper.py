@@ -8,7 +8,7 @@ from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.settings import STRATEGIES
 from udil_avalanche.settings.strategies import ExemplarFreeSettings, JointSettings
 
-METHODS = (
+PAPER_METHODS = (
     "Fine-tune",
     "oEWC",
     "SI",
@@ -23,6 +23,13 @@ METHODS = (
     "Joint",
 )
 """In the order of the paper's tables."""
+
+METHODS = (
+    *PAPER_METHODS[:-1],
+    *(method for method in STRATEGIES if method not in PAPER_METHODS),
+    PAPER_METHODS[-1],
+)
+"""All that there are, the paper's own first and joint training last."""
 
 TITLES = {
     "hd_balls": "HD-Balls",
@@ -94,6 +101,7 @@ def _figures() -> dict[tuple[str, str, str, str], Statistic]:
 __all__ = [
     "MEMORY_SIZES",
     "METHODS",
+    "PAPER_METHODS",
     "TITLES",
     "keeps_samples",
     "memory_key",

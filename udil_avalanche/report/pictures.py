@@ -82,7 +82,7 @@ def cost_picture(table: Table) -> str:
             accuracy.mean,
             yerr=accuracy.deviation,
             fmt="o" if keeps_samples(row.method) else "s",
-            color=_COLORS[row.method],
+            color=_color(row.method),
         )
         left.annotate(
             row.name,
@@ -107,7 +107,7 @@ def cost_picture(table: Table) -> str:
     right.barh(
         [row.name for row, _ in known],
         [megabytes for _, megabytes in known],
-        color=[_COLORS[row.method] for row, _ in known],
+        color=[_color(row.method) for row, _ in known],
     )
     right.invert_yaxis()
     right.set(title="Peak memory of a run", xlabel="MB")
@@ -204,6 +204,10 @@ def _measured(table: Table) -> list[Row]:
     return [row for row in table.rows if row.figures["avg_acc"].ours is not None]
 
 
+def _color(method: str) -> str:
+    return _COLORS.get(method, "#404040")
+
+
 def _curve(ax: Axes, row: Row, curves: npt.NDArray[np.float64]) -> None:
     mean = curves.mean(axis=0)
     if np.isnan(mean[:-1]).all():
@@ -213,7 +217,7 @@ def _curve(ax: Axes, row: Row, curves: npt.NDArray[np.float64]) -> None:
     after = np.arange(1, len(mean) + 1)
     emphasis = 2.8 if row.method == "UDIL" else 1.4
     style = "-" if keeps_samples(row.method) else ":"
-    color = _COLORS[row.method]
+    color = _color(row.method)
     ax.plot(after, mean, style, color=color, lw=emphasis, label=row.name)
     if len(curves) > 1:
         spread = curves.std(axis=0, ddof=1)

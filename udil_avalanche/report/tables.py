@@ -8,6 +8,7 @@ from udil_avalanche.report.cells import Cell, settings_in_words
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
+    PAPER_METHODS,
     TITLES,
     keeps_samples,
     memory_key,
@@ -109,7 +110,7 @@ class Table:
     @property
     def bears_comparison(self) -> bool:
         """Whether the data are the paper's, or fewer of the same."""
-        return set(self.problem) <= {"data"}
+        return self.problem in ({}, {"data": "mnist-5000"})
 
     @property
     def cells(self) -> list[Cell]:
@@ -172,7 +173,9 @@ def _table(memory: int | None, cells: Sequence[Cell]) -> Table:
         found: list[Cell | None] = [
             cell for cell in cells if cell.method == method and cell.memory == wanted
         ]
-        table.rows += [_row(table, method, cell) for cell in found or [None]]
+        if not found and method in PAPER_METHODS:
+            found = [None]
+        table.rows += [_row(table, method, cell) for cell in found]
     for metric in METRICS:
         _rank([row.figures[metric] for row in table.rows if row.method != "Joint"])
     return table

@@ -17,12 +17,12 @@ class Board:
     """Which runs of a sweep are done, run, are left or have failed.
 
     :param runs: all of them.
-    :param workers: how many run at once.
+    :param workers: how many run at once; None for as many as do.
     :param clock: tells seconds.
     """
 
     runs: Sequence[RunSettings]
-    workers: int
+    workers: int | None
     clock: Callable[[], float] = time.monotonic
     done_before: int = field(init=False, default=0)
     done: int = field(init=False, default=0)
@@ -77,8 +77,9 @@ class Board:
         work = sum(self._expected(run) for run in list(self._left.values()))
         for run, begun in list(self.running.values()):
             work += max(self._expected(run) - (self.clock() - begun), 0)
-        busy = min(self.workers, max(len(self._left) + len(self.running), 1))
-        return work / busy
+        workers = self.workers or len(self.running)
+        busy = min(workers, len(self._left) + len(self.running))
+        return work / max(busy, 1)
 
     def until(self) -> datetime | None:
         """When it will be over."""

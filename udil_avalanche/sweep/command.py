@@ -38,7 +38,7 @@ def sweep(arguments: Sequence[str]) -> int:
             print(f"{state}  {title(run)}  {RunFolder.of(run).path}")
         return 0
     workers = given.workers or max(1, cores() // given.threads)
-    board = Board(planned.runs, workers)
+    board = Board(planned.runs, workers if given.engine == "local" else None)
     with LiveTable(board) as table:
         for event in _events(given, board.left, workers):
             board.note(event)

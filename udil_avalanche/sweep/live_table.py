@@ -76,7 +76,7 @@ class LiveTable:
             domain, accuracy = progress_of(run)
             table.add_row(
                 title(run),
-                f"{domain}/{run.domains}",
+                f"{domain}/{run.domains or '?'}",
                 "-" if accuracy is None else f"{accuracy:.1f} %",
                 duration(board.clock() - begun),
             )

@@ -51,8 +51,9 @@ def run_locally(
                 settings = waiting.popleft()
                 log = log_of(settings)
                 log.parent.mkdir(parents=True, exist_ok=True)
+                # Not a daemon, which might not start processes that load images.
                 process = processes.Process(
-                    target=work, args=(as_dict(settings), str(log)), daemon=True
+                    target=work, args=(as_dict(settings), str(log))
                 )
                 process.start()
                 running.append((settings, process))
