@@ -1,11 +1,12 @@
 # make run     set up .venv and run UDIL on rotated MNIST; more options by ARGS="--seed 1"
 # make test    set up the same and pass the linter, the type checker and the tests
+# make bench   measure how fast everything is, in about five minutes; see docs/speed.md
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test setup
+.PHONY: run test bench setup
 
 run: $(READY)
 	$(BIN)/python run_experiments.py --strategy UDIL --benchmark rotated_mnist $(ARGS)
@@ -15,6 +16,9 @@ test: $(READY)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pytest $(ARGS)
+
+bench: $(READY)
+	$(BIN)/python -m udil_avalanche.speed $(ARGS)
 
 setup: $(READY)
 

@@ -12,7 +12,7 @@ class Scale:
     """the folder with MNIST"""
     steps: int = 94
     """steps of a measured domain: 12,000 images, as in UDIL's configuration"""
-    domains: tuple[int, ...] = (2, 5, 10, 15, 20)
+    domains: tuple[int, ...] = (2, 5, 10, 20)
     """the domains t in which UDIL's step is measured"""
     t: int = 10
     """the domain in which methods are compared"""
