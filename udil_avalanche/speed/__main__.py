@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +30,11 @@ def main(arguments: list[str] | None = None) -> None:
     set_up_arithmetic()
 
     scale = replace(QUICK if given.quick else Scale(), root=given.data)
-    results = measure(scale, lambda name: print(f"measuring: {name}", file=sys.stderr))
-    given.json.write_text(json.dumps(results, indent=2) + "\n")
-    show(results, Console())
+    console, results = Console(), {}
+    for name, values in measure(scale):
+        show(name, values, console)
+        results[name] = values
+        given.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

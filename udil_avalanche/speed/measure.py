@@ -1,7 +1,7 @@
 """All measurements, in one process."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,11 +20,11 @@ from udil_avalanche.speed.steps import (
 )
 
 
-def measure(scale: Scale, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    """Measure everything that ``make bench`` shows.
+def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Measure everything that ``make bench`` shows, one part after the other.
 
     :param scale: how much.
-    :param say: is told what comes next.
+    :return: the name of each part and what it has measured.
     """
     torch.manual_seed(0)
     parts: dict[str, Callable[[], dict[str, Any]]] = {
@@ -48,11 +48,8 @@ def measure(scale: Scale, say: Callable[[str], None]) -> dict[str, dict[str, Any
         },
         "peak memory by domain, MB": lambda: peak_memory(scale),
     }
-    results = {}
     for name, part in parts.items():
-        say(name)
-        results[name] = part()
-    return results
+        yield name, part()
 
 
 __all__ = ["measure"]

@@ -6,6 +6,7 @@ of them, and prints a line of JSON.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from avalanche.training.plugins import SupervisedPlugin
 
 from udil_avalanche.benchmarks import rotated_mnist
@@ -24,7 +26,7 @@ from udil_avalanche.speed.scale import Scale
 from udil_avalanche.speed.workload import silent_evaluator
 
 STEPS = 5
-EVALUATIONS = 4
+EVALUATIONS = 2
 """How many of the domains are followed by an evaluation."""
 
 
@@ -47,6 +49,7 @@ def peak_memory(scale: Scale) -> dict[str, float]:
     command = [sys.executable, "-m", __name__, str(scale.root)]
     done = subprocess.run(
         [*command, str(scale.memory_domains)],
+        env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())},
         check=True,
         stdout=subprocess.PIPE,
         text=True,

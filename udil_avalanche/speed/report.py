@@ -7,21 +7,20 @@ from rich.console import Console
 from rich.table import Table
 
 
-def show(results: Mapping[str, Any], console: Console) -> None:
-    """Print all measurements.
+def show(title: str, values: Mapping[str, Any], console: Console) -> None:
+    """Print what was measured as a table.
 
-    :param results: what :func:`udil_avalanche.speed.measure.measure` gives.
+    :param title: what it is.
+    :param values: numbers by name, or rows of such.
     :param console: where to.
     """
-    for title, values in results.items():
-        table = Table(title=title, title_justify="left")
-        rows = _rows(values)
-        for i in range(max(len(row) for row in rows)):
-            table.add_column(justify="right" if i else "left")
-        for row in rows:
-            table.add_row(*row)
-        table.show_header = False
-        console.print(table)
+    table = Table(title=title, title_justify="left", show_header=False)
+    rows = _rows(values)
+    for i in range(max(len(row) for row in rows)):
+        table.add_column(justify="right" if i else "left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def _rows(values: Mapping[str, Any]) -> list[list[str]]:
