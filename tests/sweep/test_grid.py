@@ -172,7 +172,7 @@ def test_the_sweeps_cover_the_tables_of_the_paper(
     }
     assert planned == {
         (benchmark, memory if keeps_samples(method) else 0, method, seed)
-        for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist")
+        for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist", "seq_core50")
         for memory in MEMORY_SIZES[benchmark]
         for method in METHODS
         for seed in range(3)
