@@ -161,7 +161,7 @@ class HistoryModelPlugin(SupervisedPlugin):
         :param state: the dictionary.
         :param strategy: the strategy, whose model is one like H_{t-1}.
         """
-        self.model = None
+        self.model, self._domain_logits = None, None
         if state["model"] is not None:
             self.model = _frozen_copy(strategy.model)
             self.model.load_state_dict(state["model"])
