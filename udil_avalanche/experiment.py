@@ -142,9 +142,9 @@ def _learn(
             strategy.eval(benchmark.test_stream)
             record.tick()
             line = _domain_line(strategy, metrics, record.lesson_seconds)
+            progress.end_domain(line["avg_acc"])
             saving.end_domain(strategy, line)
             folder.add_metrics(line)
-            progress.end_domain(line["avg_acc"])
     record.tick()
 
     _draw(folder.path, metrics, _trajectory(strategy))
