@@ -152,9 +152,9 @@ def _learn(
             strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
             record.tick()
             line = _domain_line(strategy, metrics, record.lesson_seconds)
+            progress.end_domain(line["avg_acc"])
             saving.end_domain(strategy, line)
             folder.add_metrics(line)
-            progress.end_domain(line["avg_acc"])
     record.tick()
 
     _draw(folder.path, metrics, _trajectory(strategy))

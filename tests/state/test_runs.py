@@ -194,6 +194,18 @@ def test_settings_that_differ_are_refused_with_the_difference(
     run(replace(begun, save_every=5.0, device="cpu"))
 
 
+@pytest.mark.parametrize(
+    "foreign", [{}, {"record": 1}, {"strategy": {"clock": {"train_iterations": "x"}}}]
+)
+def test_a_state_of_something_else_is_refused(
+    foreign: dict[str, Any], begun: RunSettings
+) -> None:
+    StateFolder(RunFolder.of(begun).state).write(foreign)
+    with pytest.raises(RunError, match="does not fit the run") as error:
+        run(begun)
+    assert str(error.value).count("\n") == 1
+
+
 def damages(whole: bytes) -> list[bytes]:
     middle = len(whole) // 2
     flipped = bytearray(whole)

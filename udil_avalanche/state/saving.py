@@ -189,9 +189,13 @@ def first_step(state: dict[str, Any] | None) -> int | None:
     """
     if state is None:
         return None
-    step = int(state["strategy"]["clock"]["train_iterations"])
+    try:
+        step = int(state["strategy"]["clock"]["train_iterations"])
+    except _MISFITS:
+        # Of something else: it is refused when the run is to go on from it.
+        return None
     # What is measured between two domains belongs to the step before.
-    return step if state["epoch_began"] is not None else step + 1
+    return step if state.get("epoch_began") is not None else step + 1
 
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError)
