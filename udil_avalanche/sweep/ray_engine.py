@@ -1,5 +1,6 @@
 """The engine of a Ray cluster: a task for each run."""
 
+import logging
 import os
 import socket
 from collections.abc import Iterator, Sequence
@@ -59,7 +60,7 @@ def run_on_ray(
         if address is None
         else {"address": address}
     )
-    ray.init(**where, log_to_driver=False, logging_level="error")
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     try:
         here = NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
