@@ -59,7 +59,7 @@ def check(arguments: Sequence[str]) -> int:
 anything = st.one_of(
     st.text(max_size=30),
     st.integers().map(str),
-    st.floats().map(str),
+    st.floats(allow_subnormal=False).map(str),
     st.sampled_from(["", "null", "~", "nan", "-inf", "1e999", "true", "???", "${x}"]),
     st.sampled_from(["${oc.env:HOME}", "[1, 2]", "{a: 1}", "9" * 5000, "../..", "\0"]),
 )
@@ -95,7 +95,7 @@ yaml_texts = st.one_of(
         lambda lines: "\n".join(f"{key}: {value}" for key, value in lines.items())
     ),
     st.recursive(
-        st.one_of(st.none(), st.booleans(), st.floats(), st.text()),
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
         lambda inner: st.one_of(
             st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)
         ),

@@ -44,7 +44,7 @@ def outcome() -> Callable[[RunSettings], Any]:
         lines = (folder.path / "metrics.jsonl").read_text().splitlines()
         entries = [folder.result(), *map(json.loads, lines)]
         for entry in entries:
-            for key in (*TIMES, "settings"):
+            for key in (*TIMES, "settings", "versions"):
                 entry.pop(key, None)
         return entries, (folder.path / "model.safetensors").read_bytes()
 

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-import socket
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +33,7 @@ def locked(folder: Path) -> Iterator[None]:
                 f"{holder} is at work in {folder}: wait until it is done, or stop it"
             ) from None
         file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        file.write(f"process {os.getpid()} on {platform.node()}\n")
         file.flush()
         yield
 
