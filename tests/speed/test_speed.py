@@ -44,6 +44,15 @@ def test_all_is_measured_and_written(
     assert "times as many" in results["images a second, training"]
     assert results["evaluation"]["images"] == 10_000
     assert set(results["shares of a run"]) == {"UDIL", "Fine-tune"}
+    files = results["images a second, image files"]
+    assert [name.rpartition(" workers")[0] for name in files] == [
+        "our loader, 1",
+        "ImageFolder, 1",
+        "our loader, 2",
+        "ImageFolder, 2",
+    ]
+    state = results["saving UDIL's state"]
+    assert 1 <= state["to its tensors"] < 1.1, "it holds what it has to, and no more"
     peaks = results["peak memory by domain, MB"]
     assert list(peaks) == ["start", *map(str, range(1, QUICK.memory_domains + 1))]
 

@@ -74,8 +74,8 @@ class _Stopwatch:
 
 
 def shares(strategy: str, scale: Scale) -> dict[str, float]:
-    """The shares of evaluation, and of metrics and loggers, in a whole run on rotated
-    MNIST.
+    """The shares of evaluation, of metrics and loggers, and of saving, in a whole run
+    on rotated MNIST.
 
     :param strategy: its name.
     :param scale: how much to measure.
@@ -98,6 +98,7 @@ def shares(strategy: str, scale: Scale) -> dict[str, float]:
     return {
         "metrics and loggers": in_metrics.seconds / result["seconds"],
         "evaluation": in_evaluation.seconds / result["seconds"],
+        "saving": result["seconds_saving"] / result["seconds"],
     }
 
 

@@ -4,7 +4,6 @@ Our loader beside torchvision's ``ImageFolder`` in a plain ``DataLoader``, with 
 transformations.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -90,18 +89,6 @@ def _image_folder(tree: Path, size: int, workers: int) -> Callable[[], int]:
     dataset = ImageFolder(str(tree / "s1"), transforms.Compose(steps))
     loader = DataLoader(dataset, BATCH, shuffle=True, num_workers=workers)
     return lambda: sum(len(x) for x, _ in loader)
-
-
-def main() -> int:
-    """Print the figures."""
-    torch.set_num_threads(1)
-    for name, speed in image_loading().items():
-        print(f"{name:<24}{speed:8.0f} images/s")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
 
 
 __all__ = ["image_loading"]

@@ -8,8 +8,10 @@ import torch
 
 from udil_avalanche.speed.data_path import loading, training
 from udil_avalanche.speed.evaluation import evaluation, shares
+from udil_avalanche.speed.image_loader import image_loading
 from udil_avalanche.speed.limit import MatmulRate
 from udil_avalanche.speed.peak_memory import peak_memory
+from udil_avalanche.speed.saving import saving
 from udil_avalanche.speed.scale import Scale
 from udil_avalanche.speed.steps import (
     BATCH,
@@ -42,10 +44,14 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
         "the other methods, a step": lambda: baseline_steps(scale),
         "images a second, data alone": lambda: loading(scale),
         "images a second, training": lambda: training(scale),
+        "images a second, image files": lambda: image_loading(
+            frames=scale.frames, repeats=scale.repeats
+        ),
         "evaluation": lambda: evaluation(scale),
         "shares of a run": lambda: {
             name: shares(name, scale) for name in ("UDIL", "Fine-tune")
         },
+        "saving UDIL's state": lambda: saving(scale),
         "peak memory by domain, MB": lambda: peak_memory(scale),
     }
     for name, part in parts.items():

@@ -22,6 +22,8 @@ class Scale:
     """images on Avalanche's data path"""
     test_domains: int = 5
     """domains of an evaluation"""
+    frames: int = 40
+    """image files of each of twenty classes"""
     repeats: int = 7
     """turns of each comparison that is not made step by step"""
     memory_domains: int = 20
@@ -35,6 +37,7 @@ QUICK = Scale(
     images=256,
     slow_images=128,
     test_domains=1,
+    frames=2,
     repeats=1,
     memory_domains=1,
 )
