@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from udil_avalanche.command_line import main
+from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import load_sweep
 
@@ -113,6 +114,10 @@ def test_small_files_are_kept_and_reported_from(
         "result.json",
         "done",
     }
+    for name in ("settings.yaml", "result.json"):
+        assert str(tmp_path) in (folder / name).read_text()
+        assert str(tmp_path) not in (there / name).read_text()
+    RunFolder(there).check()
     text = page.read_text()
     assert f'href="results/hd_balls/{folder.name}/"' in text
     assert "Coefficients of UDIL" in text and "Embeddings coloured by domain" in text

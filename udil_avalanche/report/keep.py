@@ -3,27 +3,50 @@
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
 
 from udil_avalanche.report.collect import Run
+from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.whole_file import whole_file
 
-KEPT = ("settings.yaml", "metrics.jsonl", "embeddings.json", "result.json", "done")
-"""What a report reads; the mark comes last, as in a run."""
+COPIED = ("metrics.jsonl", "embeddings.json")
+"""What a report reads besides the settings and the result."""
+
+PLACES = ("output", "data")
+"""Settings that may name folders of the machine on which the run took place."""
 
 
 def keep(runs: Iterable[Run], folder: Path) -> None:
-    """Copy what a report needs of some runs.
+    """Copy what a report needs of some runs. Of a folder outside the one in which a run
+    was started, only the name is kept: elsewhere its path says nothing.
 
     :param runs: the runs.
     :param folder: they go to ``<folder>/<benchmark>/<name of the run>`` there.
     """
     for run in runs:
-        kept = folder / run.identity
-        kept.mkdir(parents=True, exist_ok=True)
-        for name in KEPT:
+        kept = RunFolder(folder / run.identity)
+        if kept.path.resolve() == run.folder.resolve():
+            continue
+        kept.path.mkdir(parents=True, exist_ok=True)
+        for name in COPIED:
             if (run.folder / name).exists():
-                with whole_file(kept / name) as unfinished:
+                with whole_file(kept.path / name) as unfinished:
                     shutil.copyfile(run.folder / name, unfinished)
+        settings = _without_paths(run.result["settings"])
+        with whole_file(kept.path / "settings.yaml") as unfinished:
+            OmegaConf.save(settings, unfinished)
+        kept.finish({**run.result, "settings": settings})
 
 
-__all__ = ["KEPT", "keep"]
+def _without_paths(settings: dict[str, Any]) -> dict[str, Any]:
+    names = {
+        key: Path(settings[key]).name
+        for key in PLACES
+        if Path(settings[key]).is_absolute()
+    }
+    return {**settings, **names}
+
+
+__all__ = ["keep"]
