@@ -88,6 +88,8 @@ def test_a_damaged_image_stops_training_by_name(dataset: Any) -> None:
 
 
 def train_forever(dataset: Any, begun: Any) -> None:
+    # As at a terminal: what a shell starts in the background ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for _ in loader(dataset, 2, workers=2):
         begun.put([child.pid for child in multiprocessing.active_children()])
         time.sleep(60)
@@ -110,12 +112,14 @@ def test_no_worker_outlives_a_run_that_is_stopped(
     begun = fork.Queue()
     run = fork.Process(target=train_forever, args=(dataset, begun))
     run.start()
-    workers = begun.get(timeout=20)
+    workers = begun.get(timeout=60)
     assert len(workers) == 2
     assert run.pid is not None
     os.kill(run.pid, sent)
-    run.join(timeout=20)
-    assert run.exitcode not in (None, 0)
+    run.join(timeout=60)
+    stopped_by = run.exitcode
+    run.kill()
+    assert stopped_by not in (None, 0)
     deadline = time.monotonic() + 20
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
