@@ -122,7 +122,7 @@ def _learn(
         evaluator=evaluator,
         plugins=[
             progress,
-            FiniteLossPlugin(f"The last state before it is kept in {folder.state}"),
+            FiniteLossPlugin(f"The last state before it, if any, is in {folder.state}"),
         ],
     )
     record = Record()

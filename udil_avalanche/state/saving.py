@@ -169,7 +169,7 @@ class SavingPlugin(SupervisedPlugin):
                     f"{name} is no longer finite after step "
                     f"{strategy.clock.train_exp_iterations} of domain "
                     f"{self.record.lessons_done + 1}: try a smaller lr\n"
-                    f"The last state before it is kept in {self.states.path}"
+                    f"The last state before it, if any, is in {self.states.path}"
                 )
 
     def _stop(self, where: str, strategy: SupervisedTemplate) -> None:
