@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 from avalanche.benchmarks.utils import AvalancheDataset
-from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from udil_avalanche.image_data import ImageFiles, image_source
+from udil_avalanche.plugins.loader_plugin import LoaderPlugin
 
 
 class ImageLoader:
@@ -93,7 +93,7 @@ class _WholeBatches(Dataset):
         return self._source.batch(positions)
 
 
-class ImageLoaderPlugin(SupervisedPlugin):
+class ImageLoaderPlugin(LoaderPlugin):
     """Feeds domains of image files to any strategy, decoded by worker processes.
 
     Put it before plugins that replace the loader themselves. Datasets that are not made
@@ -108,33 +108,19 @@ class ImageLoaderPlugin(SupervisedPlugin):
             raise ValueError(f"workers must not be negative, but it is {workers}.")
         self.workers = workers
 
-    def before_training_exp(
+    def loader(
         self,
-        strategy: Any,
-        shuffle: bool = True,
-        drop_last: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """Replace the training loader."""
-        self._replace(strategy, strategy.train_mb_size, shuffle, drop_last)
-
-    def before_eval_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Replace the evaluation loader."""
-        self._replace(strategy, strategy.eval_mb_size, shuffle=False, drop_last=False)
-
-    def _replace(
-        self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
-    ) -> None:
-        source = image_source(strategy.adapted_dataset)
-        if source is not None:
-            strategy.dataloader = ImageLoader(
-                strategy.adapted_dataset,
-                source,
-                batch_size,
-                shuffle,
-                drop_last,
-                self.workers,
-            )
+        dataset: AvalancheDataset,
+        batch_size: int,
+        shuffle: bool,
+        drop_last: bool,
+    ) -> ImageLoader | None:
+        source = image_source(dataset)
+        if source is None:
+            return None
+        return ImageLoader(
+            dataset, source, batch_size, shuffle, drop_last, self.workers
+        )
 
 
 __all__ = ["ImageLoader", "ImageLoaderPlugin"]

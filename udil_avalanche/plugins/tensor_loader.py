@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import torch
 from avalanche.benchmarks.utils import AvalancheDataset
-from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
+from udil_avalanche.plugins.loader_plugin import LoaderPlugin
 from udil_avalanche.tensor_dataset import TensorBatches, TensorSource, tensor_source
 
 
@@ -75,7 +75,7 @@ class TensorLoader:
             yield fields
 
 
-class TensorLoaderPlugin(SupervisedPlugin):
+class TensorLoaderPlugin(LoaderPlugin):
     """Feeds domains of tensors to any strategy by whole mini-batches; Avalanche's data
     loaders ask for one sample at a time.
 
@@ -83,30 +83,23 @@ class TensorLoaderPlugin(SupervisedPlugin):
     Datasets that are not made of tensors keep the loader that they have.
     """
 
-    def before_training_exp(
-        self,
-        strategy: Any,
-        shuffle: bool = True,
-        drop_last: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        """Replace the training loader."""
-        self._replace(strategy, strategy.train_mb_size, shuffle, drop_last)
-
-    def before_eval_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Replace the evaluation loader."""
-        self._replace(strategy, strategy.eval_mb_size, shuffle=False, drop_last=False)
-
     def _replace(
         self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
     ) -> None:
-        if isinstance(strategy.dataloader, TensorLoader):
-            return
-        source = tensor_source(strategy.adapted_dataset)
-        if source is not None:
-            strategy.dataloader = TensorLoader(
-                strategy.adapted_dataset, source, batch_size, shuffle, drop_last
-            )
+        if not isinstance(strategy.dataloader, TensorLoader):
+            super()._replace(strategy, batch_size, shuffle, drop_last)
+
+    def loader(
+        self,
+        dataset: AvalancheDataset,
+        batch_size: int,
+        shuffle: bool,
+        drop_last: bool,
+    ) -> TensorLoader | None:
+        source = tensor_source(dataset)
+        if source is None:
+            return None
+        return TensorLoader(dataset, source, batch_size, shuffle, drop_last)
 
 
 __all__ = ["TensorLoader", "TensorLoaderPlugin"]
