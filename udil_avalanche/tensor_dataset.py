@@ -14,6 +14,7 @@ from avalanche.benchmarks.utils.classification_dataset import (
 from torch import Tensor
 from torch.utils.data import default_collate
 
+from udil_avalanche.data_attributes import sample_attributes
 from udil_avalanche.domain_tensors import DomainTensors, domain_of
 
 
@@ -95,11 +96,7 @@ class TensorBatches:
 
     def __init__(self, dataset: AvalancheDataset, source: TensorSource) -> None:
         self._source = source
-        self._attributes = [
-            torch.as_tensor(list(attribute))
-            for attribute in dataset._data_attributes.values()
-            if attribute.use_in_getitem
-        ]
+        self._attributes = sample_attributes(dataset)
 
     def __call__(self, positions: Tensor) -> list[Tensor]:
         """The samples at these positions of the dataset: x, y and what follows."""

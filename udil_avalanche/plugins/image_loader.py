@@ -8,6 +8,7 @@ from avalanche.benchmarks.utils import AvalancheDataset
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from udil_avalanche.data_attributes import sample_attributes
 from udil_avalanche.image_data import ImageFiles, image_source
 from udil_avalanche.plugins.loader_plugin import LoaderPlugin
 
@@ -50,11 +51,7 @@ class ImageLoader:
             self._sizes[-1] += 1
         elif rest and not drop_last:
             self._sizes.append(rest)
-        self._attributes = [
-            torch.as_tensor(list(attribute))
-            for attribute in dataset._data_attributes.values()
-            if attribute.use_in_getitem
-        ]
+        self._attributes = sample_attributes(dataset)
 
     def __len__(self) -> int:
         return len(self._sizes)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import torch
 from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
+from udil_avalanche.data_attributes import values_of
 from udil_avalanche.memory import BalancedMemory
 from udil_avalanche.reservoir_memory import ReservoirMemory
 
@@ -72,7 +72,7 @@ class MemoryPlugin(SupervisedPlugin):
         if isinstance(self.memory, ReservoirMemory) or self.memory.max_size == 0:
             return
         dataset = strategy.experience.dataset.eval()
-        labels = torch.as_tensor(list(dataset.targets))
+        labels = values_of(dataset.targets)
         self.memory.add_domain(
             dataset,
             labels,
