@@ -9,6 +9,7 @@ from udil_avalanche.bound import (
     BoundEstimates,
     Coefficients,
     Omega,
+    coefficient_gradient,
     coefficient_loss,
     unified_bound,
     vc_constant,
@@ -59,6 +60,17 @@ def test_unified_bound(seed: int) -> None:
     assert coefficient_loss(omega, estimates, 3.0).item() == pytest.approx(
         without_current
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coefficient_gradient_is_what_differentiation_gives(seed: int) -> None:
+    torch.manual_seed(seed)
+    estimates = random_estimates()
+    omega = Omega(*(each.clone().requires_grad_() for each in random_omega()))
+    slow = torch.autograd.grad(coefficient_loss(omega, estimates, 3.0), omega)
+    written_down = coefficient_gradient(omega, estimates, 3.0)
+    for expected, found in zip(slow, written_down, strict=True):
+        torch.testing.assert_close(found, expected)
 
 
 def test_vc_constant_turns_the_generalisation_term_into_the_theorems() -> None:

@@ -1,6 +1,8 @@
 """Equation V_d, the game between encoder and discriminator, and the divergence that
 the discriminator's errors measure."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -41,15 +43,29 @@ def encoder_alignment_loss(
     """The encoder's side of the game, :math:`-V_d`, from what the discriminator's own
     backward pass has left.
 
-    ``gradient`` is the derivative of V_d by the embeddings. Its product with them has
-    exactly V_d's gradient for the encoder, so the discriminator is not run again.
+    ``gradient`` is the derivative of V_d by the embeddings. The backward pass hands it
+    on to the encoder with the other sign, so the discriminator is not run again.
 
     :param embeddings: e(x), attached to the encoder's graph.
     :param value: V_d at these embeddings.
     :param gradient: the derivative of V_d at these embeddings.
     """
-    linear = (gradient * (embeddings - embeddings.detach())).sum()
-    return -(value.detach() + linear)
+    loss: Tensor = _Reversed.apply(embeddings, value.detach(), gradient)
+    return loss
+
+
+class _Reversed(torch.autograd.Function):
+    """The negative of a value whose derivative is known."""
+
+    @staticmethod
+    def forward(ctx: Any, variable: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return -value
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return -outer * gradient, None, None
 
 
 def empirical_divergence(domain_logits: Tensor, domains: Tensor, n_past: int) -> Tensor:

@@ -15,9 +15,9 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
               {\\sum_{u \\ne x_1} \\exp\\{-s_e(x_1, u)\\}} \\Big]
 
     Each sample with another of its class in the batch is an anchor x_1; its loss is the
-    average over all such x_2; the u are all other samples of the batch. The
-    log-sum-exp leaves the anchor itself out before the maximum is taken, so the value
-    is the formula's for embeddings of any scale. A batch without a pair gives 0.
+    average over all such x_2; the u are all other samples of the batch. The anchor
+    itself is left out before the softmax takes its maximum, so the value is the
+    formula's for embeddings of any scale. A batch without a pair gives 0.
 
     Distances come from inner products about the batch's mean, which is fast. In single
     precision, embeddings that are nearer to each other than about a thousandth of their
@@ -28,38 +28,37 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
     :param labels: true classes; domains play no part.
     :param temperature: divides the distances; the paper's formula has 1.
     """
-    centred = embeddings - embeddings.detach().mean(dim=0)
-    similarity = -_squared_distances(centred) / temperature
+    similarity = -_SquaredDistances.apply(embeddings) / temperature
     itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    log_denominator = similarity.masked_fill(itself, -torch.inf).logsumexp(dim=1)
+    never = torch.finfo(similarity.dtype).min
+    log_probability = similarity.masked_fill(itself, never).log_softmax(dim=1)
 
     positive = (labels[:, None] == labels) & ~itself
     n_positive = positive.sum(dim=1)
-    attraction = (similarity * positive).sum(dim=1) / n_positive.clamp(min=1)
-    is_anchor = n_positive > 0
-    loss = torch.where(is_anchor, log_denominator - attraction, 0.0)
-    return loss.sum() / is_anchor.sum().clamp(min=1)
+    attraction = torch.where(positive, log_probability, 0).sum(dim=1)
+    n_anchors = (n_positive > 0).sum()
+    return -(attraction / n_positive.clamp(min=1)).sum() / n_anchors.clamp(min=1)
 
 
-def _squared_distances(embeddings: Tensor) -> Tensor:
-    norms = embeddings.pow(2).sum(dim=1)
-    products: Tensor = _InnerProducts.apply(embeddings)
-    return (norms[:, None] + norms - 2 * products).clamp(min=0)
-
-
-class _InnerProducts(torch.autograd.Function):
-    """E E^T. Its derivative in direction G is (G + G^T) E, one product of matrices,
-    where two independent factors would need two: G E and G^T E."""
+class _SquaredDistances(torch.autograd.Function):
+    """The squared distance of every two rows, and its derivative by one product of
+    matrices: in direction G it is 2 (diag(S 1) - S) E with S = G + G^T. Where the rows
+    are counted from drops out of it."""
 
     @staticmethod
     def forward(ctx: Any, embeddings: Tensor) -> Tensor:
-        ctx.save_for_backward(embeddings)
-        return embeddings @ embeddings.T
+        centred = embeddings - embeddings.mean(dim=0)
+        ctx.save_for_backward(centred)
+        products = centred @ centred.T
+        norms = products.diagonal()
+        return (norms[:, None] + norms - 2 * products).clamp_(min=0)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (embeddings,) = ctx.saved_tensors
-        return (gradient + gradient.T) @ embeddings
+        (centred,) = ctx.saved_tensors
+        weights = -2 * (gradient + gradient.T)
+        weights.diagonal().sub_(weights.sum(dim=1))
+        return weights @ centred
 
 
 __all__ = ["supcon_loss"]
