@@ -43,7 +43,7 @@ from udil_avalanche.state.record import Record
 from udil_avalanche.state.saving import SavingPlugin, first_step
 from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.tensor_data import DomainScenario
-from udil_avalanche.torch_setup import set_up_arithmetic
+from udil_avalanche.torch_setup import set_up_torch
 from udil_avalanche.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
@@ -213,7 +213,7 @@ def _set_up_torch(settings: RunSettings) -> None:
         raise SettingsError(f"device={settings.device}: {reason}") from error
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    set_up_arithmetic()
+    set_up_torch()
 
 
 def _seed(seed: int) -> None:

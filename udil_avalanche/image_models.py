@@ -53,8 +53,8 @@ class ImageInput(nn.Module):
             three.
         """
         if x.dtype == torch.uint8:
-            x = x.float() / 255
-        return (x - self.mean) / self.std
+            x = x.float().div_(255)
+        return (x - self.mean).div_(self.std)
 
 
 def image_model(

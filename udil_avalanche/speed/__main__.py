@@ -11,7 +11,7 @@ from rich.console import Console
 from udil_avalanche.speed.measure import measure
 from udil_avalanche.speed.report import show
 from udil_avalanche.speed.scale import QUICK, Scale
-from udil_avalanche.torch_setup import set_up_arithmetic
+from udil_avalanche.torch_setup import set_up_torch
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.threads is not None:
         torch.set_num_threads(given.threads)
-    set_up_arithmetic()
+    set_up_torch()
 
     scale = replace(QUICK if given.quick else Scale(), root=given.data)
     console, results = Console(), {}

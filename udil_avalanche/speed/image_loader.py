@@ -37,7 +37,8 @@ def image_loading(
     with the start of the worker processes and without training.
 
     Both decode, scale, mirror at random, and normalise. Ours does the last two to whole
-    batches in the training process; that is counted.
+    batches in the training process; that is counted. It has one thread for them: more
+    would keep the cores of the workers busy with waiting for each other.
 
     :param objects: classes of images.
     :param frames: images of each.
@@ -54,11 +55,14 @@ def image_loading(
             cases[f"our loader, {n} workers"] = _ours(tree, size, n)
             cases[f"ImageFolder, {n} workers"] = _image_folder(tree, size, n)
         speeds: dict[str, list[float]] = {name: [] for name in cases}
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         for _ in range(repeats):
             for name, epoch in cases.items():
                 begin = time.perf_counter()
                 n_images = epoch()
                 speeds[name].append(n_images / (time.perf_counter() - begin))
+        torch.set_num_threads(threads)
     return {name: median(values) for name, values in speeds.items()}
 
 

@@ -24,6 +24,7 @@ from udil_avalanche.models import mlp
 from udil_avalanche.resolve import resolve
 from udil_avalanche.speed.scale import Scale
 from udil_avalanche.speed.workload import silent_evaluator
+from udil_avalanche.torch_setup import set_up_torch
 
 STEPS = 5
 EVALUATIONS = 2
@@ -82,6 +83,7 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
+    set_up_torch()
     print(json.dumps(_measure(sys.argv[1], int(sys.argv[2]))))
 
 
