@@ -1,11 +1,5 @@
-"""From settings to what they describe: benchmarks, models and strategies.
+"""From settings to strategies."""
 
-To add a strategy or a benchmark, write a function that makes it from its settings and
-put it into ``STRATEGIES`` or ``BENCHMARKS``, beside its dataclass in
-:mod:`udil_avalanche.settings`.
-"""
-
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,16 +10,6 @@ from avalanche.training.supervised import Naive
 from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 
-from udil_avalanche.benchmarks import (
-    arrays,
-    folders,
-    hd_balls,
-    permuted_mnist,
-    rotated_mnist,
-    seq_core50,
-)
-from udil_avalanche.image_models import IMAGENET, Normalisation, image_model
-from udil_avalanche.models import cida_mlp, mlp
 from udil_avalanche.plugins import (
     AGEMPlugin,
     AnnealingPlugin,
@@ -46,82 +30,21 @@ from udil_avalanche.plugins import (
 from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
     AGEMSettings,
-    ArraysSettings,
     CLSERSettings,
     DERSettings,
     ERSettings,
     ESMERSettings,
     FineTuneSettings,
-    FoldersSettings,
     GEMSettings,
-    HDBallsSettings,
     ImageSettings,
     JointSettings,
     LwFSettings,
     OEWCSettings,
-    PermutedMnistSettings,
-    RotatedMnistSettings,
     RunSettings,
-    SeqCORe50Settings,
     SISettings,
     UDILSettings,
 )
 from udil_avalanche.strategies import UDIL, Joint
-from udil_avalanche.tensor_data import DomainScenario
-
-
-def build_benchmark(settings: RunSettings) -> DomainScenario:
-    """The benchmark of a run.
-
-    :param settings: the settings of the run.
-    """
-    benchmark = BENCHMARKS[settings.benchmark](settings)
-    n_domains = len(benchmark.train_stream)
-    if 0 < settings.memory < n_domains:
-        raise ValueError(
-            f"memory={settings.memory}: too small for one sample of each of "
-            f"{n_domains} domains"
-        )
-    return benchmark
-
-
-def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
-    """The model of this benchmark, with new weights.
-
-    :param settings: the settings of the run.
-    :param benchmark: what it is to learn.
-    """
-    if isinstance(settings, ImageSettings):
-        return image_model(
-            settings.network,
-            benchmark.n_classes,
-            image_size=settings.image_size,
-            normalisation=_normalisation(settings.normalisation),
-            weights=settings.weights,
-        )
-    deep = isinstance(settings, HDBallsSettings) and settings.network == "cida"
-    make_model = cida_mlp if deep else mlp
-    return make_model(
-        input_size=math.prod(benchmark.input_shape),
-        n_classes=benchmark.n_classes,
-        hidden=settings.hidden,
-    )
-
-
-def _normalisation(text: str) -> Normalisation:
-    known = {"imagenet": IMAGENET, "none": ((0.0,) * 3, (1.0,) * 3)}
-    if text in known:
-        return known[text]
-    try:
-        mean, std = ([float(x) for x in part.split(",")] for part in text.split("/"))
-    except ValueError:
-        mean, std = [], []
-    if len(mean) != 3 or len(std) != 3 or min(std) <= 0:
-        raise ValueError(
-            f"normalisation={text}: expected imagenet, none, or "
-            "mean,mean,mean/std,std,std"
-        )
-    return mean, std
 
 
 def build_strategy(
@@ -305,88 +228,6 @@ def _joint(
     return Joint(plugins=[TensorLoaderPlugin(), *plugins], **common)
 
 
-def _hd_balls(settings: HDBallsSettings) -> DomainScenario:
-    if settings.train_per_domain is None:
-        sizes = {}
-    else:
-        sizes = {"train_per_domain": settings.train_per_domain}
-    return hd_balls(
-        domains=settings.domains,
-        **sizes,
-        test_per_domain=settings.test_per_domain,
-        dimensions=settings.dimensions,
-        sigma=settings.sigma,
-        validation=settings.validation,
-        seed=settings.seed,
-    )
-
-
-def _permuted_mnist(settings: PermutedMnistSettings) -> DomainScenario:
-    return permuted_mnist(
-        settings.data,
-        domains=settings.domains,
-        train_per_domain=settings.train_per_domain,
-        validation=settings.validation,
-        seed=settings.seed,
-    )
-
-
-def _rotated_mnist(settings: RotatedMnistSettings) -> DomainScenario:
-    return rotated_mnist(
-        settings.data,
-        domains=settings.domains,
-        train_per_domain=settings.train_per_domain,
-        per_image_angles=settings.per_image_angles,
-        validation=settings.validation,
-        seed=settings.seed,
-    )
-
-
-def _seq_core50(settings: SeqCORe50Settings) -> DomainScenario:
-    return seq_core50(
-        settings.data,
-        domains=settings.domains,
-        objects=settings.objects,
-        **_of_images(settings),
-    )
-
-
-def _folders(settings: FoldersSettings) -> DomainScenario:
-    return folders(
-        settings.data,
-        order=settings.order,
-        domains=settings.domains,
-        **_of_images(settings),
-    )
-
-
-def _of_images(settings: ImageSettings) -> dict[str, Any]:
-    return {
-        "image_size": settings.image_size,
-        "test_share": settings.test_share,
-        "stratified": settings.stratified,
-        "train_per_domain": settings.train_per_domain,
-        "validation": settings.validation,
-        "check": settings.check,
-        "skip_bad": settings.skip_bad,
-        "seed": settings.seed,
-    }
-
-
-def _arrays(settings: ArraysSettings) -> DomainScenario:
-    return arrays(
-        settings.data,
-        order=settings.order,
-        domains=settings.domains,
-        test_share=settings.test_share,
-        stratified=settings.stratified,
-        train_per_domain=settings.train_per_domain,
-        validation=settings.validation,
-        skip_bad=settings.skip_bad,
-        seed=settings.seed,
-    )
-
-
 STRATEGIES: dict[str, Callable[..., SupervisedTemplate]] = {
     "UDIL": _udil,
     "Fine-tune": _fine_tune,
@@ -402,20 +243,5 @@ STRATEGIES: dict[str, Callable[..., SupervisedTemplate]] = {
     "Joint": _joint,
 }
 
-BENCHMARKS: dict[str, Callable[..., DomainScenario]] = {
-    "hd_balls": _hd_balls,
-    "permuted_mnist": _permuted_mnist,
-    "rotated_mnist": _rotated_mnist,
-    "seq_core50": _seq_core50,
-    "folders": _folders,
-    "arrays": _arrays,
-}
 
-
-__all__ = [
-    "BENCHMARKS",
-    "STRATEGIES",
-    "build_benchmark",
-    "build_model",
-    "build_strategy",
-]
+__all__ = ["STRATEGIES", "build_strategy"]
