@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from udil_avalanche.benchmarks.core50_sample import make_core50_sample
 from udil_avalanche.experiment import run
 from udil_avalanche.resolve import resolve
 
@@ -17,3 +18,25 @@ def test_udil_on_rotated_mnist_reaches_the_papers_figures(
     assert result["avg_acc"] >= 86.6
     assert result["forgetting"] <= 8.5
     assert result["seconds"] < 15 * 60
+
+
+@pytest.mark.slow
+def test_udil_leads_er_and_fine_tuning_on_the_stand_in_for_core50(
+    tmp_path: Path,
+) -> None:
+    make_core50_sample(tmp_path / "data", objects=10, frames=20)
+    options = {
+        "output": str(tmp_path / "runs"),
+        "data": str(tmp_path / "data"),
+        "objects": 10,
+        "image_size": 32,
+    }
+    udil, er, fine_tune = (
+        run(resolve(name, "seq_core50", options=options | memory))["avg_acc"]
+        for name, memory in (
+            ("UDIL", {"memory": 50}),
+            ("ER", {"memory": 50}),
+            ("Fine-tune", {}),
+        )
+    )
+    assert udil > er > fine_tune
