@@ -83,7 +83,7 @@ class DomainTensors(Dataset):
         """The inputs at a few positions, as they are stored. The domain that is in use
         stays in its slot if that can be."""
         if self._make_some is None or self._slot.holds(self):
-            return self.inputs[indices]
+            return self.inputs.index_select(0, indices)
         return self._make_some(indices)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
@@ -91,7 +91,9 @@ class DomainTensors(Dataset):
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """The samples at ``indices``, in one go."""
-        return _as_float(self.inputs[indices]), self.labels[indices]
+        # Several times as fast as inputs[indices].
+        inputs = self.inputs.index_select(0, indices)
+        return _as_float(inputs), self.labels[indices]
 
 
 def domain_of(inputs: Tensor, labels: Tensor) -> DomainTensors:

@@ -189,7 +189,7 @@ def _scenario(
 
 
 def _shifted(images: Tensor, chosen: Tensor, shift: Shift) -> Tensor:
-    return shift(images[chosen]).unsqueeze(1)
+    return shift(images.index_select(0, chosen)).unsqueeze(1)
 
 
 def _some_shifted(

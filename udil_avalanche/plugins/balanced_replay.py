@@ -71,7 +71,7 @@ class BalancedReplayPlugin(MemoryPlugin):
             domains=self.memory.domains[positions],
         )
         strategy.mbatch = [
-            torch.cat([field, stored[positions]])
+            torch.cat([field, stored.index_select(0, positions)])
             for field, stored in zip(strategy.mbatch, self.memory.fields, strict=True)
         ]
 

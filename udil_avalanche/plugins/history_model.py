@@ -142,7 +142,7 @@ class HistoryModelPlugin(SupervisedPlugin):
         self, batch: MemoryBatch, plain: Tensor, mirrored: Tensor | None
     ) -> Tensor:
         if mirrored is None or self.flip is None:
-            return plain[batch.positions]
+            return plain.index_select(0, batch.positions)
         flipped = self.flip.flipped[batch.n_current :, None]
         return torch.where(flipped, mirrored[batch.positions], plain[batch.positions])
 

@@ -79,7 +79,7 @@ class BareUDIL:
         drawn = self.memory.sample(self.batch_size_mem)
         domains = self.memory.domains[drawn]
         labels = torch.cat([y, self.memory.labels[drawn]])
-        inputs = torch.cat([x, self.memory.fields[0][drawn]])
+        inputs = torch.cat([x, self.memory.fields[0].index_select(0, drawn)])
 
         embeddings = self.model.encoder(inputs)
         logits = self.model.predictor(embeddings)
@@ -118,7 +118,10 @@ class BareUDIL:
             cross_domain_threshold=1.0,
         ).total
         V_p = embedding_distillation_loss(
-            embeddings[n:], self.memory_embeddings[drawn], domains, n_past
+            embeddings[n:],
+            self.memory_embeddings.index_select(0, drawn),
+            domains,
+            n_past,
         )
         V_s = supcon_loss(embeddings, labels)
         minus_V_d = encoder_alignment_loss(embeddings, V_d, seen.grad)

@@ -24,7 +24,7 @@ class Scale:
     """domains of an evaluation"""
     frames: int = 40
     """image files of each of twenty classes"""
-    repeats: int = 7
+    repeats: int = 11
     """turns of each comparison that is not made step by step"""
     memory_domains: int = 20
     """domains of the run whose memory is measured"""
