@@ -109,7 +109,8 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
             ]
         )
     # One angle moves the same pixels in every image: turning their numbers tells which.
-    numbers = torch.arange(1, images[0].numel() + 1).view(1, *images.shape[1:])
+    shape = images.shape[1:]
+    numbers = torch.arange(1, shape.numel() + 1).view(1, *shape)
     sources = _turned(numbers, degrees).flatten()
     inside = sources > 0
     turned = _pick(images.flatten(start_dim=1), (sources - 1).clamp(min=0))
