@@ -114,6 +114,7 @@ def test_rotation_is_torchvisions(mnist_root: Path, degrees: float) -> None:
     # To the nearest pixel, a tie within rounding may fall either way.
     assert (actual != expected).float().mean() < 0.003
     assert torch.equal(rotate(images, torch.tensor(0.0)), images)
+    assert len(rotate(images[:0], torch.tensor(degrees))) == 0
 
 
 def test_one_angle_per_domain_from_its_own_range(mnist_root: Path) -> None:
