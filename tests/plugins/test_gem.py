@@ -63,6 +63,17 @@ def test_equal_parallel_and_vanishing_gradients() -> None:
     torch.testing.assert_close(projected, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("length", [0.0, 1e-30, 1e-24, 1e-16])
+def test_a_domain_whose_gradient_is_nil_does_not_constrain(length: float) -> None:
+    """The square of its length underflows, its products with the others do not."""
+    row = torch.randn(10)
+    nil = length * F.normalize(row + torch.randn(10), dim=0)
+    gradient = torch.randn(10) - row
+    projected = gem_projection(gradient, torch.stack([nil, row]), margin=0.5)
+    expected = slow_projection(gradient, row[None], margin=0.5)
+    torch.testing.assert_close(projected, expected, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("noise", [1e-4, 1e-3])
 def test_almost_parallel_gradients_of_a_large_model(noise: float) -> None:
     """Rounding gives their Gram matrix negative eigenvalues."""

@@ -19,6 +19,10 @@ RIDGE = 1e-6
 """The least eigenvalue of the quadratic program's matrix, which is one of cosines: it
 makes the program solvable when gradients of past domains are almost parallel."""
 
+NIL = 1e-15
+"""A gradient no longer than this is none: the squares of its values underflow, and what
+is left of its inner products would say anything about its direction."""
+
 
 class GEMPlugin(MemoryPlugin):
     """Gradient Episodic Memory (Lopez-Paz and Ranzato, NeurIPS 2017,
@@ -37,6 +41,8 @@ class GEMPlugin(MemoryPlugin):
     2. The quadratic program is solved for gradients of length 1, which changes neither
        its solution nor the meaning of the margin, so that the ridge that makes it
        solvable is small beside every constraint.
+    3. A past domain whose memory is learned so well that its gradient is nil does not
+       constrain the step: no step raises its loss to first order.
 
     :param mem_size: \\|M\\|, samples over all domains.
     :param margin: gamma of the paper, the least weight of every past domain's gradient
@@ -101,19 +107,24 @@ def gem_weights(gram: Tensor, products: Tensor, margin: float = 0.0) -> Tensor:
     :param margin: gamma.
     """
     matrix = gram.double().cpu().numpy()
-    lengths = np.sqrt(matrix.diagonal()).clip(min=np.finfo(np.float32).tiny)
-    cosines = matrix / np.outer(lengths, lengths)
-    # Rounding may leave the matrix asymmetric and give it negative eigenvalues.
-    cosines = (cosines + cosines.T) / 2
-    ridge = max(0.0, RIDGE - np.linalg.eigvalsh(cosines)[0])
-    identity = np.eye(len(lengths))
-    weights = quadprog.solve_qp(
-        cosines + ridge * identity,
-        -products.double().cpu().numpy() / lengths,
-        identity,
-        margin * lengths,
-    )[0]
-    return torch.as_tensor(weights / lengths).to(gram)
+    lengths = np.sqrt(matrix.diagonal().clip(min=0))
+    there = lengths > NIL
+    weights = np.full(len(lengths), margin)
+    if there.any():
+        lengths = lengths[there]
+        cosines = matrix[np.ix_(there, there)] / np.outer(lengths, lengths)
+        # Rounding may leave the matrix asymmetric and give it negative eigenvalues.
+        cosines = (cosines + cosines.T) / 2
+        ridge = max(0.0, RIDGE - np.linalg.eigvalsh(cosines)[0])
+        identity = np.eye(len(lengths))
+        solution = quadprog.solve_qp(
+            cosines + ridge * identity,
+            -products.double().cpu().numpy()[there] / lengths,
+            identity,
+            margin * lengths,
+        )[0]
+        weights[there] = solution / lengths
+    return torch.as_tensor(weights).to(gram)
 
 
 __all__ = ["GEMPlugin", "gem_weights"]
