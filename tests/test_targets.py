@@ -6,18 +6,25 @@ import pytest
 
 from udil_avalanche.benchmarks.core50_sample import make_core50_sample
 from udil_avalanche.experiment import run
-from udil_avalanche.resolve import resolve
+from udil_avalanche.resolve import CONFIGS, resolve
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("config_file", "minutes"),
+    [(None, 30), (CONFIGS / "quick" / "rotated_mnist.yaml", 15)],
+    ids=["all images", "quick"],
+)
 def test_udil_on_rotated_mnist_reaches_the_papers_figures(
-    mnist_root: Path, tmp_path: Path
+    config_file: Path | None, minutes: int, mnist_root: Path, tmp_path: Path
 ) -> None:
     options = {"output": str(tmp_path), "data": str(mnist_root)}
-    result = run(resolve("UDIL", "rotated_mnist", options=options))
+    result = run(
+        resolve("UDIL", "rotated_mnist", config_file=config_file, options=options)
+    )
     assert result["avg_acc"] >= 86.6
     assert result["forgetting"] <= 8.5
-    assert result["seconds"] < 15 * 60
+    assert result["seconds"] < minutes * 60
 
 
 @pytest.mark.slow

@@ -14,11 +14,10 @@ from udil_avalanche.build import build_strategy
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.experiment import run
 from udil_avalanche.models import mlp
-from udil_avalanche.resolve import resolve
 from udil_avalanche.speed.laps import by_turns, median_ratio, seconds
 from udil_avalanche.speed.limit import MODEL, MatmulRate, network_flops
 from udil_avalanche.speed.scale import Scale
-from udil_avalanche.speed.workload import silent_evaluator
+from udil_avalanche.speed.workload import measured_settings, silent_evaluator
 
 
 def evaluation(scale: Scale) -> dict[str, float]:
@@ -26,7 +25,7 @@ def evaluation(scale: Scale) -> dict[str, float]:
 
     :param scale: how much to measure.
     """
-    settings = resolve("Fine-tune", "rotated_mnist")
+    settings = measured_settings("Fine-tune", {})
     benchmark = rotated_mnist(
         scale.root, domains=scale.test_domains, train_per_domain=1
     )
@@ -83,10 +82,9 @@ def shares(strategy: str, scale: Scale) -> dict[str, float]:
     in_evaluation = _Stopwatch(BaseSGDTemplate, "eval")
     in_metrics = _Stopwatch(EvaluationPlugin, "_update_metrics_and_loggers")
     with tempfile.TemporaryDirectory() as output:
-        settings = resolve(
+        settings = measured_settings(
             strategy,
-            "rotated_mnist",
-            options={
+            {
                 "data": str(scale.root),
                 "output": output,
                 "domains": scale.test_domains,

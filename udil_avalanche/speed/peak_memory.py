@@ -21,9 +21,8 @@ from avalanche.training.plugins import SupervisedPlugin
 from udil_avalanche.benchmarks import rotated_mnist
 from udil_avalanche.build import build_strategy
 from udil_avalanche.models import mlp
-from udil_avalanche.resolve import resolve
 from udil_avalanche.speed.scale import Scale
-from udil_avalanche.speed.workload import silent_evaluator
+from udil_avalanche.speed.workload import measured_settings, silent_evaluator
 from udil_avalanche.torch_setup import set_up_torch
 
 STEPS = 5
@@ -60,7 +59,7 @@ def peak_memory(scale: Scale) -> dict[str, float]:
 
 
 def _measure(root: str, domains: int) -> dict[str, float]:
-    settings = resolve("UDIL", "rotated_mnist")
+    settings = measured_settings("UDIL", {})
     benchmark = rotated_mnist(root, domains=domains)
     strategy = build_strategy(
         settings, mlp(), evaluator=silent_evaluator(), plugins=[_FewSteps()]

@@ -11,7 +11,7 @@ class Scale:
     root: str | Path = "data"
     """the folder with MNIST"""
     steps: int = 94
-    """steps of a measured domain: 12,000 images, as in UDIL's configuration"""
+    """steps of a measured domain: 12,000 images, as in UDIL's quick configuration"""
     domains: tuple[int, ...] = (2, 5, 10, 20)
     """the domains t in which UDIL's step is measured"""
     t: int = 10

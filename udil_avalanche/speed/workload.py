@@ -1,7 +1,7 @@
 """What is measured: domains of rotated digits, of any sizes."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN, rotate
 from udil_avalanche.benchmarks.mnist_files import MnistImages, load_mnist
 from udil_avalanche.build import build_strategy
 from udil_avalanche.models import mlp
-from udil_avalanche.resolve import resolve
+from udil_avalanche.resolve import CONFIGS, resolve
+from udil_avalanche.settings import RunSettings
 from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
 
 EARLIER_DOMAIN = 512
@@ -47,6 +48,17 @@ def _mnist(root: str | Path) -> MnistImages:
     return load_mnist(root)
 
 
+def measured_settings(name: str, options: Mapping[str, Any]) -> RunSettings:
+    """The settings that are measured: those of the configuration for rotated MNIST, of
+    UDIL those of the quick one, whose step the bare loop repeats.
+
+    :param name: of the strategy.
+    :param options: what differs from them.
+    """
+    quick = CONFIGS / "quick" / "rotated_mnist.yaml" if name == "UDIL" else None
+    return resolve(name, "rotated_mnist", config_file=quick, options=options)
+
+
 def strategy_at_domain(
     name: str,
     t: int,
@@ -65,9 +77,9 @@ def strategy_at_domain(
     :param root: data folder.
     :param plugins: further plugins.
     :param evaluator: one that logs nothing by default.
-    :param settings: differ from those of the configuration for rotated MNIST.
+    :param settings: differ from :func:`measured_settings`.
     """
-    resolved = resolve(name, "rotated_mnist", options=settings)
+    resolved = measured_settings(name, settings)
     sizes = [EARLIER_DOMAIN] * (t - 1) + [steps * resolved.batch_size]
     scenario = rotated_digits(root, sizes)
     strategy = build_strategy(
@@ -92,4 +104,9 @@ def silent_evaluator(*metrics: Any) -> EvaluationPlugin:
         return EvaluationPlugin(*metrics, loggers=[])
 
 
-__all__ = ["rotated_digits", "silent_evaluator", "strategy_at_domain"]
+__all__ = [
+    "measured_settings",
+    "rotated_digits",
+    "silent_evaluator",
+    "strategy_at_domain",
+]
