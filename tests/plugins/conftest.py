@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from avalanche.training.plugins import SupervisedPlugin
 from avalanche.training.supervised import Naive
 from torch import nn
 
@@ -23,6 +24,18 @@ def naive(silent: Callable[..., Any]) -> Callable[..., Any]:
             plugins=plugins,
             **({"evaluator": silent()} | settings | kwargs),
         )
+
+    return make
+
+
+@pytest.fixture
+def watch() -> Callable[..., SupervisedPlugin]:
+    """Makes a plugin that calls a function at one of the strategy's callbacks."""
+
+    def make(callback: str, function: Callable[[Any], None]) -> SupervisedPlugin:
+        plugin = SupervisedPlugin()
+        setattr(plugin, callback, lambda strategy, **kwargs: function(strategy))
+        return plugin
 
     return make
 
