@@ -17,6 +17,7 @@ import yaml
 
 from udil_avalanche.command_line import main
 from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.events import Finished, Started
 from udil_avalanche.sweep.grid import load_sweep
 from udil_avalanche.sweep.ray_engine import run_on_ray
@@ -115,6 +116,34 @@ def test_a_run_that_fails_stops_no_other_and_is_reported(local: Story) -> None:
     assert [path.suffix for path in succeeded] == [""], "without its messages"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_sweep_that_is_stopped_lets_its_runs_save(
+    number: signal.Signals, small_sweep: Path, tmp_path: Path
+) -> None:
+    """The signal goes to the whole group, as Ctrl-C on a terminal does."""
+    endless = ["epochs=1000000", "save_every=1000000"]
+    [run, *_] = load_sweep(
+        small_sweep, options={"output": str(tmp_path / "runs")}, overrides=endless
+    ).runs
+    sweep = subprocess.Popen(
+        command(small_sweep, "--workers=1", *endless),
+        cwd=tmp_path,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    folder = RunFolder.of(run)
+    while not folder.tensorboard.exists():
+        assert sweep.poll() is None
+        time.sleep(0.05)
+    time.sleep(2)
+    os.killpg(sweep.pid, number)
+    _, said = sweep.communicate(timeout=60)
+    assert sweep.returncode == 128 + number
+    assert "the same command goes on" in said
+    assert list(folder.state.glob("0*"))
+
+
 def test_what_would_run_is_listed(small_sweep: Path, local: Story) -> None:
     listed = subprocess.run(
         command(small_sweep, "--list"), cwd=local.runs.parent, capture_output=True
@@ -159,6 +188,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     cluster.shutdown()
 
 
+def first_domain_of(run: RunSettings) -> str:
+    """What a run has noted of its first domain, the time it took among it; waits for
+    it."""
+    file = RunFolder.of(run).path / "metrics.jsonl"
+    while not file.exists() or not file.read_text():
+        time.sleep(0.02)
+    return file.read_text().splitlines()[0]
+
+
 def test_ray_comes_to_the_same_although_a_node_is_lost(
     small_sweep: Path,
     local: Story,
@@ -170,11 +208,13 @@ def test_ray_comes_to_the_same_although_a_node_is_lost(
     monkeypatch.chdir(tmp_path)
     runs = load_sweep(small_sweep, options={"threads": 1}).runs[:2]
     started, finished = [], []
+    first_domains: list[str] = []
     for event in run_on_ray(runs, address=nodes.address):
         match event:
             case Started(run):
                 started.append(run.seed)
                 if len(started) == 2:
+                    first_domains = [first_domain_of(run) for run in runs]
                     nodes.remove_node(lost, allow_graceful=False)
             case Finished(run):
                 finished.append(run.seed)
@@ -182,4 +222,5 @@ def test_ray_comes_to_the_same_although_a_node_is_lost(
                 pytest.fail(str(event))
     assert sorted(finished) == [0, 1]
     assert len(started) == 3, "the run on the lost node was taken up again"
+    assert first_domains == [first_domain_of(run) for run in runs], "not from the start"
     assert results(tmp_path / "runs") == results(local.runs)

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from udil_avalanche.errors import RunStopped
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
 from udil_avalanche.sweep.worker import work
 
@@ -37,6 +39,7 @@ def run_locally(
     :param runs: what to run, in order.
     :param workers: how many at once.
     :param threads: the threads that each of them computes with.
+    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the states are saved.
     """
     os.environ |= {variable: str(threads) for variable in THREAD_VARIABLES}
     # Loading torch and Avalanche takes many seconds: one process does it for all the
@@ -45,30 +48,37 @@ def run_locally(
     processes.set_forkserver_preload(["udil_avalanche.experiment"])
     waiting = deque(runs)
     running: list[tuple[RunSettings, BaseProcess]] = []
-    try:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                settings = waiting.popleft()
-                log = log_of(settings)
-                log.parent.mkdir(parents=True, exist_ok=True)
-                # Not a daemon, which might not start processes that load images.
-                process = processes.Process(
-                    target=work, args=(as_dict(settings), str(log))
-                )
-                process.start()
-                running.append((settings, process))
-                yield Started(settings)
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            for entry in list(running):
-                settings, child = entry
-                if not child.is_alive():
-                    running.remove(entry)
-                    yield _outcome(settings, child)
-    finally:
-        for _, child in running:
-            child.terminate()
-        for _, child in running:
-            child.join()
+    with StopRequest() as stop:
+        try:
+            while (waiting or running) and stop.signal_number is None:
+                while waiting and len(running) < workers:
+                    settings = waiting.popleft()
+                    log = log_of(settings)
+                    log.parent.mkdir(parents=True, exist_ok=True)
+                    # Not a daemon, which might not start processes that load images.
+                    process = processes.Process(
+                        target=work, args=(as_dict(settings), str(log))
+                    )
+                    process.start()
+                    running.append((settings, process))
+                    yield Started(settings)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                for entry in list(running):
+                    settings, child = entry
+                    if not child.is_alive():
+                        running.remove(entry)
+                        yield _outcome(settings, child)
+        finally:
+            for _, child in running:
+                child.terminate()
+            for _, child in running:
+                child.join()
+    if stop.signal_number is not None:
+        raise RunStopped(
+            f"stopped {len(running)} runs, which have saved their states; the same "
+            "command goes on from there",
+            stop.signal_number,
+        )
 
 
 def log_of(settings: RunSettings) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.settings import RunSettings, as_dict
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
-from udil_avalanche.sweep.local import cores
+from udil_avalanche.sweep.local import cores, log_of
 from udil_avalanche.sweep.worker import settings_from
 
 RETRIES = 3
@@ -109,7 +109,11 @@ def _outcome(settings: RunSettings, task: Any) -> Event:
     try:
         ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        return Failed(settings, f"{type(error.cause).__name__}: {error.cause}")
+        log = log_of(settings)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(str(error))
+        reason = f"{type(error.cause).__name__}: {error.cause}"
+        return Failed(settings, f"{reason} (see {log})")
     except ray.exceptions.RayError as error:
         reason = str(error).strip().splitlines()[0]
         return Failed(settings, f"its worker was lost {RETRIES + 1} times: {reason}")
