@@ -127,6 +127,23 @@ def test_a_mistake_names_the_file_and_what_to_write(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("override", "answer"),
+    [
+        ("validation=0", "validation must be above 0"),
+        ("seed=0", "a search runs on seeds from 100 on"),
+        ("lr=0.1", "two trials of ER are the same run"),
+    ],
+)
+def test_the_command_line_cannot_make_a_search_unfair(
+    override: str, answer: str, load: Any
+) -> None:
+    written = {**SMALL, "seeds": [100], "search": SEARCH}
+    with pytest.raises(SettingsError, match=answer):
+        load(written, overrides=[override])
+    assert len(load(written, overrides=["epochs=1"]).runs) == 4
+
+
 def test_a_search_tries_equally_many_settings_of_every_method(load: Any) -> None:
     ranges = {
         "all": {"lr": [0.05, 0.1, 0.2]},

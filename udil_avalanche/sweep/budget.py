@@ -1,12 +1,13 @@
 """What a search may try: the same number of settings for every method."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from udil_avalanche.report.collect import FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.resolve import SettingsError, nearest
+from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.values import combinations
 
 KEYS = ("trials", "validation", "ranges")
@@ -28,6 +29,20 @@ class Budget:
     def options(self) -> dict[str, Any]:
         """The settings that all runs of the search have."""
         return {"validation": self.validation}
+
+    def check(self, runs: Iterable[RunSettings]) -> None:
+        """Refuse runs that would choose by what is reported, whoever has set that.
+
+        :param runs: the runs of the search.
+        :raises SettingsError: if one tests on the test data or has a reported seed.
+        """
+        for run in runs:
+            _refuse_reported([run.seed])
+            if run.validation <= 0:
+                raise SettingsError(
+                    "a search compares on held-out training data: validation must be "
+                    "above 0"
+                )
 
 
 def budget_of(
@@ -51,12 +66,7 @@ def budget_of(
     search = {nearest(key, KEYS, "entry of search"): search[key] for key in search}
     if not isinstance(search.get("trials"), int) or search["trials"] < 1:
         raise SettingsError("search needs trials: how many settings each method gets")
-    reported = [seed for seed in seeds if int(seed) < FIRST_SEED_FOR_CHOOSING]
-    if reported:
-        raise SettingsError(
-            f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which are not "
-            f"reported; it has {', '.join(map(str, reported))}"
-        )
+    _refuse_reported(seeds)
     if len(sizes) > 1:
         raise SettingsError("a search has one size of the memory, not several")
     validation = float(search.get("validation", DEFAULT_VALIDATION))
@@ -78,6 +88,15 @@ def budget_of(
         for strategy in strategies
     }
     return Budget(trials, validation)
+
+
+def _refuse_reported(seeds: Sequence[Any]) -> None:
+    reported = [seed for seed in seeds if int(seed) < FIRST_SEED_FOR_CHOOSING]
+    if reported:
+        raise SettingsError(
+            f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which are not "
+            f"reported; it has {', '.join(map(str, reported))}"
+        )
 
 
 def _draw(

@@ -87,7 +87,13 @@ def _sweep(
                 overrides=overrides,
                 configs=configs,
             )
-            found.setdefault(RunFolder.of(run).path, run)
+            if found.setdefault(RunFolder.of(run).path, run) is not run and budget:
+                raise SettingsError(
+                    f"two trials of {strategy} are the same run: what key=value or "
+                    "settings say, the search cannot vary"
+                )
+    if budget is not None:
+        budget.check(found.values())
     return Sweep(file, list(found.values()), budget)
 
 
