@@ -223,9 +223,12 @@ def test_every_config_belongs_to_a_pair_and_says_what_to_expect() -> None:
         assert "# expected: " in file.read_text(), file
 
 
-def test_the_quick_config_names_what_it_is_for() -> None:
-    settings = resolve(config_file=CONFIGS / "quick" / "rotated_mnist.yaml")
+def test_the_quick_config_depends_on_no_other(tmp_path: Path) -> None:
+    file = CONFIGS / "quick" / "rotated_mnist.yaml"
+    settings = resolve(config_file=file)
     assert (settings.strategy, settings.benchmark) == ("UDIL", "rotated_mnist")
+    alone = resolve(config_file=file, configs=tmp_path)
+    assert as_dict(settings) == as_dict(alone)
 
 
 def test_a_name_like_no_other_gets_no_guess() -> None:
