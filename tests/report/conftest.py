@@ -34,10 +34,11 @@ def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         lost: float = 5.0,
         seconds: float = 60.0,
         data: str | None = None,
+        root: str = "data",
         unknown: tuple[str, ...] = (),
         **options: Any,
     ) -> Path:
-        options = {"output": str(output), **options}
+        options = {"output": str(output), "data": root, **options}
         settings = resolve(strategy, benchmark, options=options, configs=no_configs)
         domains = settings.domains
         last = np.full(domains, accuracy)

@@ -75,6 +75,7 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
 def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> None:
     make_run("UDIL", lambda_d=7.5, cross_domain_threshold=None, seed=3, memory=200)
     make_run("Joint", "rotated_mnist", train_per_domain=500)
+    make_run("ER", "folders", domains=2, root="my photos", threads=2)
     for run in collect([tmp_path]).runs:
         _, script, *arguments = shlex.split(command_again(run))
         assert script == "run_experiments.py"
@@ -93,6 +94,8 @@ def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> 
             overrides=overrides,
         )
         assert RunFolder.of(settings).path.name == run.folder.name
+        assert settings.data == run.result["settings"]["data"]
+        assert settings.threads == run.result["settings"]["threads"]
 
 
 def test_the_same_runs_give_the_same_page(make_run: Any, tmp_path: Path) -> None:
@@ -116,6 +119,17 @@ def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> N
     # After each domain but the last it has 80 + 5 * 20 / 19 percent.
     assert '<th colspan="2">domains 1-5</th>' in text
     assert text.count('<td class="ours">85.3</td>') == 3
+
+
+def test_the_embeddings_are_those_of_the_first_seed_that_has_them(
+    make_run: Any, tmp_path: Path
+) -> None:
+    folders = [make_run("ER", domains=3, seed=seed) for seed in (0, 1)]
+    file = tmp_path / "report.html"
+    for folder, shown in zip(folders, (True, False), strict=True):
+        (folder / "embeddings.json").unlink()
+        assert main(["report", str(tmp_path), "--html", str(file)]) == 0
+        assert ("Embeddings" in file.read_text()) == shown
 
 
 def test_a_browser_shows_the_page(report: Path, tmp_path: Path) -> None:

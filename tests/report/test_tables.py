@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,33 @@ def test_runs_for_choosing_settings_are_left_out(make_run: Any, tmp_path: Path) 
     assert sorted(found.left_out.values()) == sorted(
         [[by_validation], [by_seed], [unfinished]]
     )
+
+
+def test_a_damaged_run_is_named_and_stops_no_report(
+    make_run: Any, tmp_path: Path
+) -> None:
+    whole, damaged = make_run("ER"), make_run("ER", seed=1)
+    (damaged / "result.json").write_text("{}")
+    found = collect([tmp_path])
+    assert [run.folder for run in found.runs] == [whole]
+    [(reason, folders)] = found.left_out.items()
+    assert folders == [damaged]
+    assert reason.startswith("damaged: ") and str(damaged) in reason
+
+
+def test_the_peak_memory_is_that_of_the_runs_that_have_it(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER")
+    make_run("ER", seed=1)
+    first, second = collect([tmp_path]).runs
+    [cell] = cells_of([first, second])
+    assert cell.peak_memory == 512
+    without = replace(first, result={**first.result, "peak_memory_mb": None})
+    [cell] = cells_of([without, second])
+    assert cell.peak_memory == 512
+    [cell] = cells_of([without])
+    assert cell.peak_memory is None
 
 
 def test_a_copy_counts_once_unless_it_differs(make_run: Any, tmp_path: Path) -> None:

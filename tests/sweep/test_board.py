@@ -29,6 +29,18 @@ def finish(run: RunSettings, seconds: float) -> None:
     folder.finish({"avg_acc": 81.25, "seconds": seconds})
 
 
+def test_a_run_that_was_altered_has_failed_and_stops_no_other(runs: Any) -> None:
+    finish(runs[0], 100.0)
+    finish(runs[1], 100.0)
+    (RunFolder.of(runs[0]).path / "result.json").write_text("{}")
+    board = Board(runs, workers=1)
+    assert (board.done_before, board.left) == (1, runs[2:])
+    [failed] = board.failed.values()
+    assert failed.run == runs[0]
+    assert "result.json" in failed.reason
+    assert "\n" not in failed.reason
+
+
 class Clock:
     now = 0.0
 

@@ -55,10 +55,8 @@ def advice(table: Table) -> Advice | None:
 
 def cost(cell: Cell) -> str:
     """Time and memory of a run, in words."""
-    memory = cell.figure("peak_memory_mb")
-    return duration(cell.seconds) + (
-        "" if memory is None else f", {memory.mean:.0f} MB"
-    )
+    memory = cell.peak_memory
+    return duration(cell.seconds) + ("" if memory is None else f", {memory:.0f} MB")
 
 
 def _best(best: Row) -> str:

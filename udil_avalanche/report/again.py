@@ -5,10 +5,13 @@ from typing import Any
 
 from udil_avalanche.report.collect import Run
 from udil_avalanche.resolve import CONFIGS, resolve
-from udil_avalanche.run_folder import WITHOUT_EFFECT
 from udil_avalanche.settings import as_dict
 
 SCRIPT = "python run_experiments.py"
+
+PLACE = ("data", "threads")
+"""What does not tell runs apart but is needed to make one again: other threads round
+differently."""
 
 
 def command_again(run: Run) -> str:
@@ -26,10 +29,12 @@ def command_again(run: Run) -> str:
         chosen["memory"] = run.memory
     options.append(f"--seed {run.seed}")
     now = as_dict(resolve(run.method, run.benchmark, options=chosen))
+    written = run.result["settings"]
+    place = {key: written[key] for key in PLACE if key in written}
     changed = [
         shlex.quote(f"{key}={'null' if value is None else value}")
-        for key, value in run.settings.items()
-        if key not in WITHOUT_EFFECT and now[key] != value
+        for key, value in (run.settings | place).items()
+        if now[key] != value
     ]
     return " ".join([SCRIPT, *options, *changed])
 

@@ -64,6 +64,13 @@ class Cell:
         """
         return Statistic.of([run.result.get(metric) for run in self.runs])
 
+    @property
+    def peak_memory(self) -> float | None:
+        """The mean peak memory in MB of the runs that have measured it."""
+        known = [run.result.get("peak_memory_mb") for run in self.runs]
+        measured = Statistic.of([value for value in known if value is not None])
+        return None if measured is None else measured.mean
+
 
 def cells_of(runs: Sequence[Run]) -> list[Cell]:
     """Put runs that differ only in their seed together.

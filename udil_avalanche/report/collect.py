@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import as_dict, settings_class
@@ -165,7 +166,10 @@ def _run_folders(places: Iterable[str | Path]) -> list[RunFolder]:
 def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str | None:
     if not folder.is_done:
         return "not finished"
-    result = folder.result()
+    try:
+        result = folder.result()
+    except RunError as error:
+        return " ".join(["damaged:", *str(error).split()])
     if result["settings"]["validation"] > 0:
         return "tested on held-out training data"
     if result["seed"] >= FIRST_SEED_FOR_CHOOSING:

@@ -78,7 +78,7 @@ def _section(number: int, table: Table, numbers: dict[int, int]) -> dict[str, An
 
 def _row(row: Row, numbers: dict[int, int]) -> dict[str, Any]:
     cell = row.cell
-    memory = None if cell is None else cell.figure("peak_memory_mb")
+    memory = None if cell is None else cell.peak_memory
     return {
         "name": row.name,
         "memory": {"": "-", "inf": "∞"}.get(row.memory, row.memory),
@@ -95,7 +95,7 @@ def _row(row: Row, numbers: dict[int, int]) -> dict[str, Any]:
             for metric in METRICS
         ],
         "time": None if cell is None else duration(cell.seconds),
-        "peak_memory": None if memory is None else f"{memory.mean:.0f} MB",
+        "peak_memory": None if memory is None else f"{memory:.0f} MB",
     }
 
 

@@ -102,8 +102,8 @@ def cost_picture(table: Table) -> str:
     left.xaxis.set_minor_locator(NullLocator())
     left.margins(x=0.2, y=0.1)
     left.grid(alpha=0.25)
-    memory = [(row, row.cell.figure("peak_memory_mb")) for row in rows if row.cell]
-    known = [(row, figure.mean) for row, figure in memory if figure is not None]
+    memory = [(row, row.cell.peak_memory) for row in rows if row.cell]
+    known = [(row, megabytes) for row, megabytes in memory if megabytes is not None]
     right.barh(
         [row.name for row, _ in known],
         [megabytes for _, megabytes in known],
@@ -155,7 +155,7 @@ def coefficients_pictures(table: Table) -> list[tuple[str, str]]:
 
 def embeddings_picture(table: Table, colour: str) -> str | None:
     """The embeddings after the last domain in the plane of their principal components,
-    on the first seed; None if no run has kept them.
+    on the first seed that has kept them; None if none has.
 
     :param table: the methods.
     :param colour: ``label`` or ``domain``.
@@ -244,8 +244,9 @@ def _grid(
 
 
 def _embeddings(cell: Cell) -> dict[str, Any] | None:
-    file = cell.runs[0].folder / "embeddings.json"
-    return json.loads(file.read_text()) if file.exists() else None
+    files = (run.folder / "embeddings.json" for run in cell.runs)
+    kept = next((file for file in files if file.exists()), None)
+    return None if kept is None else json.loads(kept.read_text())
 
 
 def _svg(fig: Figure) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
@@ -36,11 +37,16 @@ class Board:
     def __post_init__(self) -> None:
         for run in self.runs:
             folder = RunFolder.of(run)
-            if folder.is_done:
-                self.done_before += 1
-                self._seconds.append((run, folder.result()["seconds"]))
-            else:
+            if not folder.is_done:
                 self._left[folder.path] = run
+                continue
+            try:
+                self._seconds.append((run, folder.result()["seconds"]))
+            except RunError as error:
+                reason = " ".join(str(error).split())
+                self.failed[folder.path] = Failed(run, reason)
+            else:
+                self.done_before += 1
 
     @property
     def left(self) -> list[RunSettings]:
