@@ -45,7 +45,7 @@ def run_locally(
     # Loading torch and Avalanche takes many seconds: one process does it for all the
     # others, which begin as copies of it.
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["udil_avalanche.experiment"])
+    processes.set_forkserver_preload(["udil_avalanche.sweep.preloaded"])
     waiting = deque(runs)
     running: list[tuple[RunSettings, BaseProcess]] = []
     with StopRequest() as stop:

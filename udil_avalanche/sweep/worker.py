@@ -25,9 +25,6 @@ def work(written: dict[str, Any], log: str) -> None:
     :param written: the settings by name.
     :param log: the file that whatever is printed goes to.
     """
-    # Ctrl-C goes to all processes of a group at once. The sweep passes it on: a run
-    # that got it twice would stop without saving.
-    os.setpgid(0, 0)
     with open(log, "w") as messages:
         for stream in (1, 2):
             os.dup2(messages.fileno(), stream)
