@@ -259,6 +259,13 @@ def test_the_peak_memory_is_that_of_the_runs_that_have_it(
     assert cell.peak_memory is None
 
 
+def test_one_slow_run_does_not_spoil_the_time(make_run: Any, tmp_path: Path) -> None:
+    for seed, seconds in enumerate((60.0, 900.0, 70.0)):
+        make_run("ER", seed=seed, seconds=seconds)
+    [cell] = cells_of(collect([tmp_path]).runs)
+    assert cell.seconds == 70
+
+
 def test_a_copy_counts_once_unless_it_differs(make_run: Any, tmp_path: Path) -> None:
     folder = make_run("ER")
     copy = tmp_path / "copy" / "hd_balls" / folder.name

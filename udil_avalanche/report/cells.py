@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from udil_avalanche.report.collect import Run
@@ -54,8 +55,9 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """The mean duration of a run."""
-        return sum(run.result["seconds"] for run in self.runs) / len(self.runs)
+        """The median duration of a run: one that had to share the machine with others
+        takes several times as long and would spoil a mean."""
+        return median(run.result["seconds"] for run in self.runs)
 
     def figure(self, metric: str) -> Statistic | None:
         """Mean and deviation of a metric; None if it was not measured.
@@ -66,10 +68,10 @@ class Cell:
 
     @property
     def peak_memory(self) -> float | None:
-        """The mean peak memory in MB of the runs that have measured it."""
-        known = [run.result.get("peak_memory_mb") for run in self.runs]
-        measured = Statistic.of([value for value in known if value is not None])
-        return None if measured is None else measured.mean
+        """The median peak memory in MB of the runs that have measured it."""
+        found = [run.result.get("peak_memory_mb") for run in self.runs]
+        measured = [megabytes for megabytes in found if megabytes is not None]
+        return median(measured) if measured else None
 
 
 def cells_of(runs: Sequence[Run]) -> list[Cell]:

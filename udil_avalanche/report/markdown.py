@@ -16,7 +16,7 @@ LEGEND = """\
 Percent, mean ± standard deviation over the seeds (n - 1), beside the paper's.
 **Best** and *second best* of a table, joint training apart.
 ▲ and ▼: better or worse than the paper by more than either standard deviation.
-The time is the mean of a run."""
+The time is the median of a run."""
 
 
 def markdown(tables: Sequence[Table], found: RunCollection) -> str:
