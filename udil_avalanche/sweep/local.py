@@ -75,8 +75,8 @@ def run_locally(
                 child.join()
     if stop.signal_number is not None:
         raise RunStopped(
-            f"stopped {len(running)} runs, which have saved their states; the same "
-            "command goes on from there",
+            f"stopped; {len(running)} runs were asked to save their states first, and "
+            "the same command goes on from there",
             stop.signal_number,
         )
 
