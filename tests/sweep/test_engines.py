@@ -8,6 +8,8 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.events import Finished, Started
 from udil_avalanche.sweep.grid import load_sweep
+from udil_avalanche.sweep.local import cores
 from udil_avalanche.sweep.ray_engine import run_on_ray
 
 SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
@@ -161,6 +164,51 @@ def test_a_cluster_that_is_not_there_is_named(
     said = capsys.readouterr().err
     assert f"there is no Ray cluster at {address}" in said
     assert said.count("\n") == 1
+
+
+def on_ray_here(file: Path, folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A sweep on a Ray cluster of its own. Ray is not imported here: it would read the
+    environment before the cluster below has set it."""
+    if find_spec("ray") is None:
+        pytest.skip("Ray is an extra: pip install -e '.[ray]'")
+    return subprocess.Popen(
+        command(file, "--engine=ray", *options),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SCRIPT.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_without_an_address_ray_starts_here_and_runs_take_their_cpus(
+    small_sweep: Path, tmp_path: Path
+) -> None:
+    """A run takes all cores, so that none begins before the one before it is done."""
+    quick = ["epochs=1", "domains=2"]
+    sweep = on_ray_here(small_sweep, tmp_path, f"--cpus={cores()}", *quick)
+    said, complaints = sweep.communicate(timeout=300)
+    assert sweep.returncode == 0, complaints
+    assert "3 done" in said
+    folders = [file.parent for file in tmp_path.rglob("result.json")]
+    times = sorted(
+        ((folder / "settings.yaml").stat().st_mtime, (folder / "done").stat().st_mtime)
+        for folder in folders
+    )
+    assert len(times) == 3
+    for (_, done), (begun, _) in pairwise(times):
+        assert done < begun
+
+
+def test_more_than_this_machine_has_is_refused(
+    small_sweep: Path, tmp_path: Path
+) -> None:
+    sweep = on_ray_here(small_sweep, tmp_path, "--gpus=1000")
+    _, said = sweep.communicate(timeout=300)
+    assert sweep.returncode == 2
+    assert "no node has the 1 CPUs and 1000 GPUs that a run takes" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from udil_avalanche.resolve import SettingsError
 from udil_avalanche.settings import RunSettings, as_dict
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
 from udil_avalanche.sweep.local import cores, log_of
+from udil_avalanche.sweep.room import look_for_room
 from udil_avalanche.sweep.worker import settings_from
 
 RETRIES = 3
@@ -35,7 +36,8 @@ def run_on_ray(
         machine, for this process alone.
     :param cpus: what a run takes of the cluster's processors.
     :param gpus: what it takes of the cluster's graphics processors.
-    :raises SettingsError: if Ray is not installed, or if there is no such cluster.
+    :raises SettingsError: if Ray is not installed, if there is no such cluster, or if
+        a run takes more than this machine has.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is not None:
@@ -45,7 +47,6 @@ def run_on_ray(
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     try:
         import ray
-        from ray.util.queue import Queue
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
     except ImportError:
         raise SettingsError(
@@ -62,10 +63,11 @@ def run_on_ray(
     )
     ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     try:
+        look_for_room(ray.nodes(), cpus, gpus, may_grow=address is not None)
         here = NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        begun = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
+        begun = ray.remote(num_cpus=0, scheduling_strategy=here)(_Begun).remote()
         # A process for each run, as on one machine: its peak memory is the run's own.
         work = ray.remote(
             num_cpus=cpus, num_gpus=gpus, max_calls=1, max_retries=RETRIES
@@ -76,8 +78,10 @@ def run_on_ray(
         }
         while tasks:
             done, _ = ray.wait(list(tasks), timeout=SECONDS_BETWEEN_LOOKS)
-            for number in begun.get_nowait_batch(begun.qsize()):
-                yield Started(runs[number])
+            for number in ray.get(begun.take.remote()):
+                # The note of a run that failed at once may come after its end.
+                if number in tasks.values():
+                    yield Started(runs[number])
             for task in done:
                 yield _outcome(runs[tasks.pop(task)], task)
     finally:
@@ -95,9 +99,25 @@ def _check(address: str) -> None:
         ) from None
 
 
+class _Begun:
+    """The numbers of the runs that have begun and were not asked for yet."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def add(self, number: int) -> None:
+        self.numbers.append(number)
+
+    def take(self) -> list[int]:
+        taken, self.numbers = self.numbers, []
+        return taken
+
+
 def _work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
     os.chdir(folder)
-    begun.put(number)
+    # Without waiting for the answer: a task that waits lends its CPUs to another one,
+    # and both would go on.
+    begun.add.remote(number)
     from udil_avalanche.experiment import run
 
     run(settings_from(written))
