@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -33,6 +34,7 @@ def test_the_tables_on_the_standard_output(
         "3.4 ± 0.4",
         "+1.8 ▼",
         "11 min",
+        "512 MB",
     ]
     [second] = [line for line in lines if "| ESM-ER |" in line]
     assert "| *79.0 ± 1.0* |" in second
@@ -61,6 +63,51 @@ def test_the_tables_in_a_file(
     assert file.read_text().startswith("# Results\n")
     assert "| UDIL |" in file.read_text()
     assert capsys.readouterr().out == f"{file}\n"
+
+
+def test_figures_in_a_file_lead_to_their_runs_and_commands(
+    all_methods: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "made" / "RESULTS.md"
+    assert main(["report", str(all_methods), "--markdown", str(file)]) == 0
+    text = file.read_text()
+    anchors = re.findall(r'<a id="([^"]+)">', text)
+    assert len(anchors) == len(set(anchors)) == 12
+    targets = re.findall(r"\]\(#([^)]+)\)", text)
+    assert len(targets) == 12 + 11, "joint training has no forgetting"
+    assert set(targets) == set(anchors)
+    runs = re.findall(r"\[seed \d\]\(([^)]+)\)[^`]+`python run_experiments.py", text)
+    assert len(runs) == 36
+    for address in runs:
+        assert (file.parent / unquote(address) / "result.json").exists()
+
+
+def test_a_missing_cell_has_the_command_that_makes_it(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", memory=200, domains=5, seed=2)
+    file = tmp_path / "RESULTS.md"
+    assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
+    commands = re.findall(r"- (\S+) on HD-Balls.*: `python (.*)`", file.read_text())
+    by_method = dict(commands)
+    assert len(by_method) == 11 and "ER" not in by_method
+    assert by_method["UDIL"] == (
+        "run_experiments.py --strategy UDIL --benchmark hd_balls --memory 200 "
+        "--seed 2 domains=5"
+    )
+    assert by_method["SI"] == (
+        "run_experiments.py --strategy SI --benchmark hd_balls --seed 2 domains=5"
+    )
+
+
+def test_no_command_for_data_that_no_setting_names(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", "rotated_mnist", data="mnist-5000")
+    file = tmp_path / "RESULTS.md"
+    assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
+    assert "| 400 | GEM | missing |" in file.read_text()
+    assert "What is missing" not in file.read_text()
 
 
 def test_a_report_does_not_wait_for_torch(all_methods: Path) -> None:

@@ -114,6 +114,10 @@ def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> N
     assert main(["report", str(tmp_path), "--html", str(file)]) == 0
     text = file.read_text()
     assert text.count('<tr class="missing">') == 11
+    commands = re.findall(r"<li>.*<code>(python run_experiments.py .*)</code>", text)
+    assert len(commands) == 11
+    missing = "--strategy UDIL --benchmark rotated_mnist --memory 200 --seed 0"
+    assert f"python run_experiments.py {missing}" in commands
     assert "No runs yet: HD-Balls, 400 samples in memory" in text
     assert "Embeddings" not in text and "Coefficients" not in text
     # After each domain but the last it has 80 + 5 * 20 / 19 percent.

@@ -7,7 +7,7 @@ from udil_avalanche.report.cells import Cell
 from udil_avalanche.report.paper import keeps_samples
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table
-from udil_avalanche.report.words import duration
+from udil_avalanche.report.words import duration, megabytes
 
 CLOSE = 1.0
 """So many points of average accuracy below the best still count as close to it."""
@@ -55,8 +55,8 @@ def advice(table: Table) -> Advice | None:
 
 def cost(cell: Cell) -> str:
     """Time and memory of a run, in words."""
-    memory = cell.peak_memory
-    return duration(cell.seconds) + ("" if memory is None else f", {memory:.0f} MB")
+    known = [duration(cell.seconds), megabytes(cell.peak_memory)]
+    return ", ".join(filter(None, known))
 
 
 def _best(best: Row) -> str:

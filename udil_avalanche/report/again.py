@@ -1,9 +1,11 @@
-"""The command that makes a run again."""
+"""The commands that make runs: those that there are, and those that are missing."""
 
 import shlex
 from typing import Any
 
 from udil_avalanche.report.collect import Run
+from udil_avalanche.report.paper import keeps_samples
+from udil_avalanche.report.tables import Row, Table
 from udil_avalanche.resolve import CONFIGS, resolve
 from udil_avalanche.settings import as_dict
 
@@ -22,21 +24,45 @@ def command_again(run: Run) -> str:
     """
     if not CONFIGS.is_dir():
         return f"{SCRIPT} --config {shlex.quote(str(run.folder / 'settings.yaml'))}"
-    options = [f"--strategy {run.method}", f"--benchmark {run.benchmark}"]
     chosen: dict[str, Any] = {"seed": run.seed}
     if run.memory:
-        options.append(f"--memory {run.memory}")
         chosen["memory"] = run.memory
-    options.append(f"--seed {run.seed}")
     now = as_dict(resolve(run.method, run.benchmark, options=chosen))
     written = run.result["settings"]
     place = {key: written[key] for key in PLACE if key in written}
+    changed = {
+        key: value for key, value in (run.settings | place).items() if now[key] != value
+    }
+    return _command(run.method, run.benchmark, run.memory, run.seed, changed)
+
+
+def command_for_missing(table: Table, row: Row) -> str | None:
+    """The command line that makes the first run of a row that has none, on the first
+    seed that other rows of its table have; None if the table's data are none that a
+    setting could name.
+
+    :param table: the table.
+    :param row: its row without runs.
+    """
+    if "data" in table.problem:
+        return None
+    memory = table.memory if keeps_samples(row.method) else None
+    seed = min(seed for cell in table.cells for seed in cell.seeds)
+    return _command(row.method, table.benchmark, memory, seed, table.problem)
+
+
+def _command(
+    method: str, benchmark: str, memory: int | None, seed: int, settings: dict[str, Any]
+) -> str:
+    options = [f"--strategy {method}", f"--benchmark {benchmark}"]
+    if memory:
+        options.append(f"--memory {memory}")
+    options.append(f"--seed {seed}")
     changed = [
         shlex.quote(f"{key}={'null' if value is None else value}")
-        for key, value in (run.settings | place).items()
-        if now[key] != value
+        for key, value in settings.items()
     ]
     return " ".join([SCRIPT, *options, *changed])
 
 
-__all__ = ["command_again"]
+__all__ = ["command_again", "command_for_missing"]

@@ -1,6 +1,7 @@
 """A cell of a table: the runs that differ in nothing but their seed."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -52,6 +53,11 @@ class Cell:
     def seeds(self) -> list[int]:
         """The seeds that it is the mean of."""
         return [run.seed for run in self.runs]
+
+    @property
+    def anchor(self) -> str:
+        """A name for links to it, of letters that need no quoting."""
+        return "cell-" + re.sub(r"[^\w+-]", "-", self.runs[0].identity)
 
     @property
     def seconds(self) -> float:

@@ -34,11 +34,11 @@ def report(arguments: Sequence[str]) -> int:
         from udil_avalanche.report.page import page
 
         _write(given.html, page(tables, found, given.html.parent))
-    text = markdown(tables, found)
     if given.markdown is not None:
+        text = markdown(tables, found, given.markdown.parent)
         _write(given.markdown, f"# Results\n\n{text}")
     elif given.html is None:
-        print(text, end="")
+        print(markdown(tables, found), end="")
     return 0
 
 

@@ -1,18 +1,15 @@
 """The report as a page of HTML that needs nothing but itself."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from udil_avalanche.report.advice import advice, cost
-from udil_avalanche.report.again import command_again
-from udil_avalanche.report.cells import Cell, settings_in_words
+from udil_avalanche.report.advice import advice
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.course import course_figure
+from udil_avalanche.report.entries import cell_entries, missing_entries
 from udil_avalanche.report.markdown import MISSING, difference_text
 from udil_avalanche.report.origin import origins
 from udil_avalanche.report.paper import TITLES, paper_figure, paper_metrics
@@ -24,7 +21,7 @@ from udil_avalanche.report.pictures import (
     matrices_picture,
 )
 from udil_avalanche.report.tables import METRICS, Row, Table, missing_tables
-from udil_avalanche.report.words import duration, number_list
+from udil_avalanche.report.words import duration, megabytes, number_list
 
 
 def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
@@ -42,14 +39,12 @@ def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"duration": duration, "number_list": number_list}
-    cells = list({id(cell): cell for table in tables for cell in table.cells}.values())
-    numbers = {id(cell): number for number, cell in enumerate(cells, start=1)}
     return environment.get_template("page.html").render(
         sections=[
-            _section(number, table, numbers)
-            for number, table in enumerate(tables, start=1)
+            _section(number, table) for number, table in enumerate(tables, start=1)
         ],
-        cells=[_cell(number, cell, folder) for number, cell in enumerate(cells, 1)],
+        cells=cell_entries(tables, folder),
+        missing_entries=missing_entries(tables),
         absent=missing_tables(tables),
         left_out={why: len(folders) for why, folders in found.left_out.items()},
         origins=origins(found.runs),
@@ -57,14 +52,14 @@ def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
     )
 
 
-def _section(number: int, table: Table, numbers: dict[int, int]) -> dict[str, Any]:
+def _section(number: int, table: Table) -> dict[str, Any]:
     return {
         "id": f"table-{number}",
         "title": table.title,
         "benchmark": TITLES.get(table.benchmark, table.benchmark),
         "other_data": table.other_data,
         "advice": advice(table),
-        "rows": [_row(row, numbers) for row in table.rows],
+        "rows": [_row(row) for row in table.rows],
         "course": _course(table),
         "curves": curves_picture(table),
         "cost": cost_picture(table),
@@ -76,13 +71,12 @@ def _section(number: int, table: Table, numbers: dict[int, int]) -> dict[str, An
     }
 
 
-def _row(row: Row, numbers: dict[int, int]) -> dict[str, Any]:
+def _row(row: Row) -> dict[str, Any]:
     cell = row.cell
-    memory = None if cell is None else cell.peak_memory
     return {
         "name": row.name,
-        "memory": {"": "-", "inf": "∞"}.get(row.memory, row.memory),
-        "link": None if cell is None else f"#cell-{numbers[id(cell)]}",
+        "memory": row.memory_sign,
+        "link": None if cell is None else f"#{cell.anchor}",
         "seeds": [] if cell is None else cell.seeds,
         "figures": [
             {
@@ -95,7 +89,7 @@ def _row(row: Row, numbers: dict[int, int]) -> dict[str, Any]:
             for metric in METRICS
         ],
         "time": None if cell is None else duration(cell.seconds),
-        "peak_memory": None if memory is None else f"{memory:.0f} MB",
+        "peak_memory": None if cell is None else megabytes(cell.peak_memory),
     }
 
 
@@ -127,34 +121,6 @@ def _head(metric: str) -> str:
     if first.isdigit():
         return f"domains {first}-{last}"
     return metric.replace("_", " ")
-
-
-def _cell(number: int, cell: Cell, folder: Path) -> dict[str, Any]:
-    changed = settings_in_words(cell.problem)
-    kept = f", {cell.memory} samples in memory" if cell.memory else ""
-    variant = f" ({cell.variant})" if cell.variant else ""
-    title = TITLES.get(cell.benchmark, cell.benchmark)
-    return {
-        "id": f"cell-{number}",
-        "name": f"{cell.method}{variant} on {title}"
-        + (f" ({changed})" if changed else "")
-        + kept,
-        "cost": cost(cell),
-        "runs": [
-            {
-                "seed": run.seed,
-                "folder": str(run.folder),
-                "address": quote(
-                    Path(os.path.relpath(run.folder, folder)).as_posix() + "/"
-                ),
-                "avg_acc": run.result["avg_acc"],
-                "forgetting": run.result["forgetting"],
-                "seconds": run.result["seconds"],
-                "command": command_again(run),
-            }
-            for run in cell.runs
-        ],
-    }
 
 
 __all__ = ["page"]

@@ -21,6 +21,7 @@ from udil_avalanche.report.course import (
     forgetting_curves,
     mean_matrix,
 )
+from udil_avalanche.report.labels import label_points
 from udil_avalanche.report.paper import keeps_samples
 from udil_avalanche.report.tables import Row, Table
 
@@ -73,6 +74,7 @@ def cost_picture(table: Table) -> str:
     rows = _measured(table)
     fig = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = fig.subplots(1, 2)
+    points = []
     for row in rows:
         accuracy = row.figures["avg_acc"].ours
         assert row.cell is not None and accuracy is not None
@@ -84,13 +86,7 @@ def cost_picture(table: Table) -> str:
             fmt="o" if keeps_samples(row.method) else "s",
             color=_color(row.method),
         )
-        left.annotate(
-            row.name,
-            (minutes, accuracy.mean),
-            xytext=(6, 3),
-            textcoords="offset points",
-            fontsize="small",
-        )
+        points.append((minutes, accuracy.mean))
     left.set(
         title="Average accuracy over the time of a run",
         xlabel="minutes (logarithmic)",
@@ -114,6 +110,7 @@ def cost_picture(table: Table) -> str:
     if not known:
         right.text(0.5, 0.5, "not measured", ha="center", transform=right.transAxes)
         right.set_axis_off()
+    label_points(left, [row.name for row in rows], points)
     return _svg(fig)
 
 

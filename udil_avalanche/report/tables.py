@@ -75,6 +75,11 @@ class Row:
         variant = self.cell.variant if self.cell is not None else ""
         return f"{self.method} ({variant})" if variant else self.method
 
+    @property
+    def memory_sign(self) -> str:
+        """The memory as it is shown."""
+        return {"": "-", "inf": "∞"}.get(self.memory, self.memory)
+
 
 @dataclass
 class Table:

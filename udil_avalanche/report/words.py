@@ -12,6 +12,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def megabytes(amount: float | None) -> str | None:
+    """An amount of memory in MB, rounded; None if it is not known."""
+    return None if amount is None else f"{amount:.0f} MB"
+
+
 def number_list(numbers: Sequence[int]) -> str:
     """Whole numbers with stretches shortened: 0-2, 5."""
     stretches: list[list[int]] = []
@@ -26,4 +31,4 @@ def number_list(numbers: Sequence[int]) -> str:
     )
 
 
-__all__ = ["duration", "number_list"]
+__all__ = ["duration", "megabytes", "number_list"]
