@@ -49,15 +49,16 @@ def resolve(
     :param strategy: how to learn; may be left to the config file.
     :param benchmark: what to learn; may be left to the config file.
     :param config_file: YAML file with settings, such as the ``settings.yaml`` of a run.
-    :param options: settings by name.
+    :param options: settings by name; None is a value like others, null.
     :param overrides: settings as ``"key=value"``.
     :param configs: folder with the settings that are known to work.
     :raises SettingsError: if a name or a value is wrong.
     """
     stages = [] if config_file is None else [_load(Path(config_file))]
-    chosen = {"strategy": strategy, "benchmark": benchmark, **(options or {})}
+    names_given = {"strategy": strategy, "benchmark": benchmark}
     stages += [
-        {key: value for key, value in chosen.items() if value is not None},
+        {key: name for key, name in names_given.items() if name is not None}
+        | dict(options or {}),
         dict(_split(override) for override in overrides),
     ]
 

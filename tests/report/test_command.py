@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import load_sweep
 
-SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "run_experiments.py"
 
 
 def test_the_tables_on_the_standard_output(
@@ -52,7 +54,8 @@ def test_missing_cells_are_shown_as_missing(
     assert main(["report", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "| 400 | GEM | missing | missing | 69.7 ± 0.7 | - |" in shown
-    assert "No runs yet: Permuted MNIST, 200 samples in memory;" in shown
+    absent = "No runs yet (configs/sweeps has a sweep for each): Permuted MNIST, 200"
+    assert absent in shown
 
 
 def test_the_tables_in_a_file(
@@ -108,6 +111,16 @@ def test_no_command_for_data_that_no_setting_names(
     assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
     assert "| 400 | GEM | missing |" in file.read_text()
     assert "What is missing" not in file.read_text()
+
+
+def test_the_command_for_a_missing_cell_takes_as_few_samples_as_the_others(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", train_per_domain=500)
+    file = tmp_path / "RESULTS.md"
+    assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
+    missing = "--strategy SI --benchmark hd_balls --seed 0 train_per_domain=500`"
+    assert missing in file.read_text()
 
 
 def test_a_report_does_not_wait_for_torch(all_methods: Path) -> None:
@@ -191,3 +204,18 @@ def test_only_the_runs_of_a_sweep(
     shown = capsys.readouterr().out
     assert "**71.0**" in shown and "99.0" not in shown
     assert "Runs left out: 1 not part of the sweep." in shown
+
+
+def test_runs_are_not_kept_among_others(
+    make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "results"
+    other = make_run("UDIL", lambda_d=7.5)
+    assert main(["report", str(tmp_path / "runs"), "--keep", str(kept)]) == 0
+    shutil.rmtree(other)
+    run = make_run("UDIL")
+    again = [str(tmp_path / "runs"), "--keep", str(kept)]
+    assert main(["report", *again]) == 2
+    assert f"such as {kept / 'hd_balls' / other.name}" in capsys.readouterr().err
+    assert not (kept / "hd_balls" / run.name).exists()
+    assert main(["report", str(kept), *again]) == 0

@@ -17,7 +17,7 @@ from udil_avalanche.command_line import main
 from udil_avalanche.report.again import command_again
 from udil_avalanche.report.collect import collect
 from udil_avalanche.resolve import resolve
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.run_folder import RunFolder, versions
 
 BROWSER = shutil.which("chromium")
 FLAGS = (
@@ -65,6 +65,8 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
     targets = re.findall(r'href="#([^"]+)"', text)
     assert set(targets) <= anchors
     assert len([target for target in targets if target.startswith("cell-")]) == 12 + 11
+    commit = str(versions()["commit"] or "unknown")[:10]
+    assert text.count(f'<td class="text">{commit}') == 36
     folders = re.findall(r'<td class="text"><a href="([^"]+)">', text)
     assert len(folders) == 36
     for folder in folders:
@@ -118,7 +120,7 @@ def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> N
     assert len(commands) == 11
     missing = "--strategy UDIL --benchmark rotated_mnist --memory 200 --seed 0"
     assert f"python run_experiments.py {missing}" in commands
-    assert "No runs yet: HD-Balls, 400 samples in memory" in text
+    assert "No runs yet (configs/sweeps has a sweep for each): HD-Balls, 400" in text
     assert "Embeddings" not in text and "Coefficients" not in text
     # After each domain but the last it has 80 + 5 * 20 / 19 percent.
     assert '<th colspan="2">domains 1-5</th>' in text

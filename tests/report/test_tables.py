@@ -1,3 +1,4 @@
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -5,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from udil_avalanche.report.again import command_again
 from udil_avalanche.report.cells import cells_of
 from udil_avalanche.report.collect import collect
 from udil_avalanche.report.paper import (
@@ -16,6 +18,7 @@ from udil_avalanche.report.paper import (
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table, missing_tables, tables_of
 from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import STRATEGIES
 
 
@@ -285,3 +288,30 @@ def test_settings_that_came_later_are_as_by_default(
     make_run("ER", seed=1)
     [cell] = cells_of(collect([tmp_path]).runs)
     assert cell.seeds == [0, 1]
+
+
+def test_a_run_of_an_older_version_counts_once_unless_it_differs(
+    make_run: Any, tmp_path: Path
+) -> None:
+    older = make_run("ER", unknown=("anneal",))
+    older.rename(older.with_name("ER-m400-s0-01dd4e55"))
+    make_run("ER")
+    [cell] = cells_of(collect([tmp_path]).runs)
+    assert cell.seeds == [0]
+    make_run("ER", seed=1, unknown=("anneal",)).rename(tmp_path / "older")
+    make_run("ER", seed=1, accuracy=81.0)
+    with pytest.raises(SettingsError, match="different results"):
+        collect([tmp_path])
+
+
+def test_a_setting_that_is_no_more_does_not_stop_a_report(
+    make_run: Any, tmp_path: Path
+) -> None:
+    file = make_run("ER") / "result.json"
+    result = json.loads(file.read_text())
+    result["settings"]["once"] = 1
+    RunFolder(file.parent).finish(result)
+    make_run("ER", seed=1)
+    runs = collect([tmp_path]).runs
+    assert [cell.variant for cell in cells_of(runs)] == ["once=1", "once=null"]
+    assert "once" not in command_again(runs[0])

@@ -1,16 +1,28 @@
 import re
+import types
+import typing
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from udil_avalanche.report.paper import MEMORY_SIZES, METHODS, keeps_samples
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.command_line import main
+from udil_avalanche.report.paper import MEMORY_SIZES, METHODS
+from udil_avalanche.resolve import SettingsError, resolve
 from udil_avalanche.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.settings import (
+    BENCHMARKS,
+    STRATEGIES,
+    RunSettings,
+    as_dict,
+    keeps_samples,
+)
 from udil_avalanche.sweep.grid import Sweep, load_sweep
+from udil_avalanche.sweep.local import cores_of
 from udil_avalanche.sweep.values import values_of
+from udil_avalanche.sweep.worker import settings_from
 
 SWEEPS = Path(__file__).parents[2] / "configs" / "sweeps"
 SMALL = {"strategies": ["ER", "SI"], "benchmarks": "hd_balls", "seeds": [0, 1]}
@@ -115,6 +127,13 @@ def test_values(written: Any, expected: list[Any]) -> None:
         ),
         ({**SMALL, "seeds": [100], "search": {"trials": 1}}, "search needs ranges"),
         ({**SMALL, "seeds": [100], "search": {"ranges": {}}}, "search needs trials"),
+        ({**SMALL, "seeds": [100], "search": {}}, "search needs trials"),
+        ({**SMALL, "settings": {"seed": [5, 6]}}, "settings: say seed by seeds"),
+        ({**SMALL, "settings": {"threads": 4}}, "settings: say threads by --threads"),
+        (
+            {**SMALL, "seeds": 100, "search": SEARCH, "settings": {"epochs": [1, 2]}},
+            "in a search, what varies belongs into its ranges",
+        ),
     ],
 )
 def test_a_mistake_names_the_file_and_what_to_write(
@@ -142,6 +161,24 @@ def test_the_command_line_cannot_make_a_search_unfair(
     with pytest.raises(SettingsError, match=answer):
         load(written, overrides=[override])
     assert len(load(written, overrides=["epochs=1"]).runs) == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [("memory", [100, 2000]), ("domains", [2, 20]), ("dimensions", [10, 100])],
+)
+def test_a_search_compares_only_what_has_the_same_data_and_memory(
+    key: str, values: list[int], load: Any
+) -> None:
+    search = {"trials": 2, "ranges": {"ER": {key: values}, "DER++": {"lr": [0.1, 0.2]}}}
+    written = {**SMALL, "strategies": ["ER", "DER++"], "seeds": 100, "search": search}
+    with pytest.raises(SettingsError, match=f"has the same {key}"):
+        load(written)
+
+
+def test_a_search_compares_methods_with_and_without_a_memory(load: Any) -> None:
+    written = {**SMALL, "seeds": 100, "search": SEARCH}
+    assert {run.memory for run in load(written).runs} == {400, 0}
 
 
 def test_a_search_tries_equally_many_settings_of_every_method(load: Any) -> None:
@@ -205,3 +242,43 @@ def test_the_examples_of_the_page_on_sweeps_can_be_run(tmp_path: Path) -> None:
         file.write_text(example)
         counts.append(len(load_sweep(file).runs))
     assert counts == [2 * 2 * 3 * 3 * 3, 2 * 6 * 2]
+
+
+def test_null_is_a_value(load: Any) -> None:
+    settings = {"clip_norm": [None, 1]}
+    runs = load({**SMALL, "strategies": "ER", "settings": settings}).runs
+    assert [run.clip_norm for run in runs] == [None, 1, None, 1]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_settings_reach_a_worker_as_they_are(strategy: str, benchmark: str) -> None:
+    configured = resolve(strategy, benchmark)
+    settings = replace(
+        configured,
+        **{
+            each.name: None
+            for each in fields(configured)
+            if types.NoneType in typing.get_args(each.type)
+        },
+    )
+    assert settings.clip_norm is None
+    assert as_dict(settings_from(as_dict(settings))) == as_dict(settings)
+
+
+@pytest.mark.parametrize(("benchmark", "expected"), [("hd_balls", 3), ("folders", 5)])
+def test_a_run_takes_a_core_for_each_thread_and_each_process_that_loads_images(
+    benchmark: str, expected: int, load: Any
+) -> None:
+    written = {"strategies": "ER", "benchmarks": benchmark}
+    [run] = load(written, options={"threads": 3}).runs
+    assert cores_of(run) == expected
+
+
+def test_the_threads_of_a_run_are_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(yaml.dump(SMALL))
+    assert main(["sweep", str(file), "--list", "threads=2"]) == 2
+    assert "--threads N" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import yaml
 from udil_avalanche.command_line import main
 from udil_avalanche.resolve import resolve
 from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.search import choose, write_choice
 
@@ -94,5 +95,36 @@ def test_the_command_chooses_when_all_is_done(
     shown = capsys.readouterr().out
     assert "12 done (12 before), 0 running, 0 left, 0 failed" in shown
     for name in ("er", "si"):
-        assert (tmp_path / "runs" / "chosen" / "hd_balls" / f"{name}.yaml").exists()
+        chosen = tmp_path / "runs" / "chosen" / "rates" / "hd_balls"
+        assert (chosen / f"{name}.yaml").exists()
         assert f"{name}.yaml" in shown
+
+
+def test_a_damaged_trial_does_not_count(
+    search: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in search.runs:
+        finish(run, 100 * run.lr)
+        if run.strategy == "ER" and run.lr == 0.5:
+            (RunFolder.of(run).path / "result.json").write_text("{")
+    er, _ = choose(search)
+    assert er.best.tried == {"lr": 0.2}
+    assert main(["sweep", str(search.file), "--output", str(tmp_path / "runs")]) == 1
+    assert "2 failed" in capsys.readouterr().out
+
+
+def test_a_choice_of_nothing_but_defaults_can_be_used(tmp_path: Path) -> None:
+    default = resolve("ER", "hd_balls", configs=tmp_path)
+    ranges = {"all": {"lr": [default.lr]}}
+    file = tmp_path / "default.yaml"
+    search = {"trials": 1, "ranges": ranges}
+    names = {"strategies": "ER", "benchmarks": "hd_balls", "seeds": 100}
+    file.write_text(yaml.dump({**names, "search": search}))
+    sweep = load_sweep(
+        file, options={"output": str(tmp_path / "runs")}, configs=tmp_path
+    )
+    finish(sweep.runs[0], 80.0)
+    [choice] = choose(sweep)
+    write_choice(choice, tmp_path / "chosen", sweep)
+    chosen = resolve("ER", "hd_balls", configs=tmp_path / "chosen")
+    assert as_dict(chosen) == as_dict(default)

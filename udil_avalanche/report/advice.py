@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from udil_avalanche.report.cells import Cell
-from udil_avalanche.report.paper import keeps_samples
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table
-from udil_avalanche.report.words import duration, megabytes
+from udil_avalanche.settings import keeps_samples
+from udil_avalanche.words import duration, megabytes
 
 CLOSE = 1.0
 """So many points of average accuracy below the best still count as close to it."""

@@ -4,16 +4,15 @@ import shlex
 from typing import Any
 
 from udil_avalanche.report.collect import Run
-from udil_avalanche.report.paper import keeps_samples
 from udil_avalanche.report.tables import Row, Table
 from udil_avalanche.resolve import CONFIGS, resolve
-from udil_avalanche.settings import as_dict
+from udil_avalanche.settings import as_dict, keeps_samples
 
 SCRIPT = "python run_experiments.py"
 
-PLACE = ("data", "threads")
-"""What does not tell runs apart but is needed to make one again: other threads round
-differently."""
+PLACE = ("data", "device", "threads")
+"""What does not tell runs apart but is needed to make one again: other devices and
+other threads round differently."""
 
 
 def command_again(run: Run) -> str:
@@ -31,7 +30,9 @@ def command_again(run: Run) -> str:
     written = run.result["settings"]
     place = {key: written[key] for key in PLACE if key in written}
     changed = {
-        key: value for key, value in (run.settings | place).items() if now[key] != value
+        key: value
+        for key, value in (run.settings | place).items()
+        if key in now and now[key] != value
     }
     return _command(run.method, run.benchmark, run.memory, run.seed, changed)
 
@@ -48,7 +49,8 @@ def command_for_missing(table: Table, row: Row) -> str | None:
         return None
     memory = table.memory if keeps_samples(row.method) else None
     seed = min(seed for cell in table.cells for seed in cell.seeds)
-    return _command(row.method, table.benchmark, memory, seed, table.problem)
+    settings = table.problem | table.fewer_samples
+    return _command(row.method, table.benchmark, memory, seed, settings)
 
 
 def _command(

@@ -9,6 +9,7 @@ from typing import Any
 
 from udil_avalanche.report.collect import Run
 from udil_avalanche.report.statistic import Statistic
+from udil_avalanche.words import settings_in_words
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,6 @@ def cells_of(runs: Sequence[Run]) -> list[Cell]:
     ]
 
 
-def settings_in_words(settings: dict[str, Any]) -> str:
-    """Settings as they are written on the command line, with commas between."""
-    return ", ".join(
-        f"{key}={'null' if value is None else value}" for key, value in settings.items()
-    )
-
-
 def _problem(run: Run) -> str:
     return _text([run.benchmark, run.problem])
 
@@ -131,13 +125,14 @@ def _variants(groups: list[list[Run]], name_samples: bool) -> list[str]:
     recipes = [group[0].recipe for group in groups]
     differing = [
         key
-        for key in recipes[0]
-        if any(recipe[key] != recipes[0][key] for recipe in recipes)
+        for key in dict.fromkeys(key for recipe in recipes for key in recipe)
+        if any(recipe.get(key) != recipes[0].get(key) for recipe in recipes)
         or (key == "train_per_domain" and name_samples and recipes[0][key] is not None)
     ]
     return [
-        settings_in_words({key: recipe[key] for key in differing}) for recipe in recipes
+        settings_in_words({key: recipe.get(key) for key in differing})
+        for recipe in recipes
     ]
 
 
-__all__ = ["Cell", "cells_of", "settings_in_words"]
+__all__ = ["Cell", "cells_of"]

@@ -1,5 +1,6 @@
 """Which runs a report is about."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,24 +11,7 @@ from udil_avalanche.errors import RunError
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import as_dict, settings_class
-
-FIRST_SEED_FOR_CHOOSING = 100
-"""Seeds from here on are for choosing settings and are never reported."""
-
-DATA_SETTINGS = (
-    "domains",
-    "test_per_domain",
-    "dimensions",
-    "sigma",
-    "per_image_angles",
-    "objects",
-    "order",
-    "test_share",
-    "stratified",
-    "skip_bad",
-)
-"""Settings that change what is to be learned rather than how. How many of the training
-samples are used is how: the test is the same."""
+from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
 
 OTHER_DATA = ("mnist-5000", "core50-sample", "folders:", "arrays:")
 """How the names of data begin that are not those of the benchmark in the paper."""
@@ -88,6 +72,13 @@ class Run:
             differing["data"] = self.result["data"]
         return differing
 
+    @property
+    def all_that_matters(self) -> str:
+        """What two runs have in common that should have come to the same, though the
+        names of their folders may differ: an older version knew fewer settings."""
+        same = [self.method, self.benchmark, self.problem, self.settings]
+        return json.dumps(same, sort_keys=True)
+
     @cached_property
     def recipe(self) -> dict[str, Any]:
         """How it was learned: the settings without the data and the seed."""
@@ -126,8 +117,8 @@ def collect(
     """Read the run folders at or below some places.
 
     Left out are runs that are not finished, runs that were tested on held-out training
-    data, and runs on seeds that are for choosing settings. A run that lies in two
-    places counts once.
+    data, and runs on seeds that are for choosing settings. Of two runs by the same
+    settings, one counts.
 
     :param places: run folders, or folders with run folders below.
     :param only: the identities of the runs to take; all by default.
@@ -142,7 +133,7 @@ def collect(
             found.left_out.setdefault(reason, []).append(folder.path)
             continue
         run = Run(folder.path, folder.result())
-        twin = first.setdefault(run.identity, run)
+        twin = first.setdefault(run.all_that_matters, run)
         if twin is run:
             found.runs.append(run)
         elif twin.result["accuracy_matrix"] != run.result["accuracy_matrix"]:
@@ -179,9 +170,4 @@ def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str
     return None
 
 
-__all__ = [
-    "FIRST_SEED_FOR_CHOOSING",
-    "Run",
-    "RunCollection",
-    "collect",
-]
+__all__ = ["Run", "RunCollection", "collect"]

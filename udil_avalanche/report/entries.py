@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 from udil_avalanche.report.advice import cost
 from udil_avalanche.report.again import command_again, command_for_missing
-from udil_avalanche.report.cells import Cell, settings_in_words
-from udil_avalanche.report.paper import TITLES
+from udil_avalanche.report.cells import Cell
+from udil_avalanche.report.origin import commit_of
 from udil_avalanche.report.tables import Table
+from udil_avalanche.words import TITLES, settings_in_words
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class RunEntry:
     :param avg_acc: its average accuracy.
     :param forgetting: its forgetting; None if there is none.
     :param seconds: how long it took.
+    :param commit: the version of the code.
     :param command: the command line that makes it again.
     """
 
@@ -32,6 +34,7 @@ class RunEntry:
     avg_acc: float
     forgetting: float | None
     seconds: float
+    commit: str
     command: str
 
 
@@ -101,6 +104,7 @@ def _entry(cell: Cell, folder: Path) -> CellEntry:
             avg_acc=run.result["avg_acc"],
             forgetting=run.result["forgetting"],
             seconds=run.result["seconds"],
+            commit=commit_of(run),
             command=command_again(run),
         )
         for run in cell.runs

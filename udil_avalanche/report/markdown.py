@@ -7,7 +7,7 @@ from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.entries import cell_entries, missing_entries
 from udil_avalanche.report.origin import origins
 from udil_avalanche.report.tables import METRICS, Figure, Row, Table, missing_tables
-from udil_avalanche.report.words import duration, megabytes, number_list
+from udil_avalanche.words import duration, megabytes, number_list
 
 MISSING = "missing"
 _MARKS = {0: "{}", 1: "**{}**", 2: "*{}*"}
@@ -17,7 +17,12 @@ LEGEND = """\
 Percent, mean ± standard deviation over the seeds (n - 1), beside the paper's.
 **Best** and *second best* of a table, joint training apart.
 ▲ and ▼: better or worse than the paper by more than either standard deviation.
-Time and peak memory are the medians of a run."""
+Time and peak memory are the medians of a run.
+How settings were chosen is said by each method's configuration; a method that was given
+more trials than another has an advantage that no table shows."""
+
+ABSENT = "configs/sweeps has a sweep for each"
+"""Where the tables without runs would come from."""
 
 
 def markdown(
@@ -35,7 +40,7 @@ def markdown(
     parts = [LEGEND, *(table_markdown(table, linked) for table in tables)]
     absent = missing_tables(tables)
     if absent:
-        parts.append("No runs yet: " + "; ".join(absent) + ".")
+        parts.append(f"No runs yet ({ABSENT}): " + "; ".join(absent) + ".")
     if found.left_out:
         counts = [f"{len(each)} {reason}" for reason, each in found.left_out.items()]
         parts.append("Runs left out: " + "; ".join(counts) + ".")
@@ -102,7 +107,7 @@ def _runs(tables: Sequence[Table], folder: Path) -> list[str]:
         lines += [
             f"- [seed {run.seed}]({run.address}): {run.avg_acc:.2f}"
             + ("" if run.forgetting is None else f" / {run.forgetting:.2f}")
-            + f", {duration(run.seconds)}: `{run.command}`"
+            + f", {duration(run.seconds)}, commit {run.commit}: `{run.command}`"
             for run in entry.runs
         ]
         parts.append("\n".join(lines))
@@ -117,4 +122,11 @@ def _line(entries: Sequence[str]) -> str:
     return f"| {' | '.join(entries)} |"
 
 
-__all__ = ["LEGEND", "MISSING", "difference_text", "markdown", "table_markdown"]
+__all__ = [
+    "ABSENT",
+    "LEGEND",
+    "MISSING",
+    "difference_text",
+    "markdown",
+    "table_markdown",
+]

@@ -17,20 +17,30 @@ def origins(runs: Sequence[Run]) -> list[str]:
     return [f"{_runs(count)}: {line}" for line, count in sorted(counts.items())]
 
 
+def commit_of(run: Run) -> str:
+    """The commit that a run was made with, shortened; with ``-dirty`` if there were
+    changes beside it.
+
+    :param run: the run.
+    """
+    commit = str(run.result["versions"]["commit"] or "unknown")
+    dirty = "-dirty" if commit.endswith("-dirty") else ""
+    return commit.removesuffix("-dirty")[:10] + dirty
+
+
 def _origin(run: Run) -> str:
     versions = dict(run.result["versions"])
     platform, cpus = versions.pop("platform"), versions.pop("cpus")
-    commit = str(versions.pop("commit") or "unknown")
-    dirty = "-dirty" if commit.endswith("-dirty") else ""
+    del versions["commit"]
     cpu = versions.pop("cpu", None)
     threads = run.result["settings"]["threads"] or "all"
     software = ", ".join(f"{name} {version}" for name, version in versions.items())
     hardware = ", ".join(filter(None, [cpu, f"{cpus} cores", f"threads: {threads}"]))
-    return f"{software}, commit {commit[:10]}{dirty}; {platform}; {hardware}"
+    return f"{software}, commit {commit_of(run)}; {platform}; {hardware}"
 
 
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-__all__ = ["origins"]
+__all__ = ["commit_of", "origins"]

@@ -10,9 +10,9 @@ from udil_avalanche.report.advice import advice
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.course import course_figure
 from udil_avalanche.report.entries import cell_entries, missing_entries
-from udil_avalanche.report.markdown import MISSING, difference_text
+from udil_avalanche.report.markdown import ABSENT, MISSING, difference_text
 from udil_avalanche.report.origin import origins
-from udil_avalanche.report.paper import TITLES, paper_figure, paper_metrics
+from udil_avalanche.report.paper import paper_figure, paper_metrics
 from udil_avalanche.report.pictures import (
     coefficients_pictures,
     cost_picture,
@@ -21,7 +21,7 @@ from udil_avalanche.report.pictures import (
     matrices_picture,
 )
 from udil_avalanche.report.tables import METRICS, Row, Table, missing_tables
-from udil_avalanche.report.words import duration, megabytes, number_list
+from udil_avalanche.words import TITLES, duration, megabytes, number_list
 
 
 def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
@@ -46,6 +46,7 @@ def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
         cells=cell_entries(tables, folder),
         missing_entries=missing_entries(tables),
         absent=missing_tables(tables),
+        absent_from=ABSENT,
         left_out={why: len(folders) for why, folders in found.left_out.items()},
         origins=origins(found.runs),
         missing=MISSING,
@@ -53,12 +54,14 @@ def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
 
 
 def _section(number: int, table: Table) -> dict[str, Any]:
+    advised = advice(table)
     return {
         "id": f"table-{number}",
         "title": table.title,
         "benchmark": TITLES.get(table.benchmark, table.benchmark),
         "other_data": table.other_data,
-        "advice": advice(table),
+        "advice": advised,
+        "best": None if advised is None else _row(advised.best),
         "rows": [_row(row) for row in table.rows],
         "course": _course(table),
         "curves": curves_picture(table),

@@ -5,8 +5,8 @@ from functools import cache
 from importlib.resources import files
 
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.settings import STRATEGIES
-from udil_avalanche.settings.strategies import ExemplarFreeSettings, JointSettings
+from udil_avalanche.settings import STRATEGIES, keeps_samples
+from udil_avalanche.settings.strategies import JointSettings
 
 PAPER_METHODS = (
     "Fine-tune",
@@ -31,27 +31,12 @@ METHODS = (
 )
 """All that there are, the paper's own first and joint training last."""
 
-TITLES = {
-    "hd_balls": "HD-Balls",
-    "permuted_mnist": "Permuted MNIST",
-    "rotated_mnist": "Rotated MNIST",
-    "seq_core50": "Seq-CORe50",
-}
-
 MEMORY_SIZES = {
     "hd_balls": (400,),
     "permuted_mnist": (200, 400, 800),
     "rotated_mnist": (200, 400, 800),
     "seq_core50": (500, 1000),
 }
-
-
-def keeps_samples(method: str) -> bool:
-    """Whether a method has a memory.
-
-    :param method: its name.
-    """
-    return not issubclass(STRATEGIES[method], ExemplarFreeSettings)
 
 
 def memory_key(method: str, memory: int) -> str:
@@ -102,8 +87,6 @@ __all__ = [
     "MEMORY_SIZES",
     "METHODS",
     "PAPER_METHODS",
-    "TITLES",
-    "keeps_samples",
     "memory_key",
     "paper_figure",
     "paper_metrics",

@@ -22,8 +22,8 @@ from udil_avalanche.report.course import (
     mean_matrix,
 )
 from udil_avalanche.report.labels import label_points
-from udil_avalanche.report.paper import keeps_samples
 from udil_avalanche.report.tables import Row, Table
+from udil_avalanche.settings import keeps_samples
 
 _COLUMNS = 4
 _MOST_NAMED_LABELS = 20

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from udil_avalanche.report.cells import Cell, settings_in_words
+from udil_avalanche.report.cells import Cell
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
     PAPER_METHODS,
-    TITLES,
-    keeps_samples,
     memory_key,
     paper_figure,
 )
 from udil_avalanche.report.statistic import Statistic
+from udil_avalanche.settings import keeps_samples
+from udil_avalanche.words import TITLES, settings_in_words
 
 METRICS = {"avg_acc": True, "forgetting": False}
 """The metrics of the tables, and whether more is better."""
@@ -107,10 +107,15 @@ class Table:
     def other_data(self) -> str:
         """In which the data of all methods differ from the benchmark's; empty if in
         nothing."""
+        return settings_in_words(self.problem | self.fewer_samples)
+
+    @property
+    def fewer_samples(self) -> dict[str, int]:
+        """How many training samples of a domain all methods used, if not all that
+        there are."""
         used = {cell.train_per_domain for cell in self.cells}
-        fewer = {"train_per_domain": used.pop()} if len(used) == 1 else {}
-        fewer = {key: value for key, value in fewer.items() if value is not None}
-        return settings_in_words({**self.problem, **fewer})
+        [same, *others] = used or {None}
+        return {} if same is None or others else {"train_per_domain": same}
 
     @property
     def bears_comparison(self) -> bool:

@@ -28,6 +28,7 @@ from udil_avalanche.settings.strategies import (
     DERSettings,
     ERSettings,
     ESMERSettings,
+    ExemplarFreeSettings,
     FineTuneSettings,
     GEMSettings,
     JointSettings,
@@ -60,6 +61,14 @@ BENCHMARKS: dict[str, type[RunSettings]] = {
     "folders": FoldersSettings,
     "arrays": ArraysSettings,
 }
+
+
+def keeps_samples(strategy: str) -> bool:
+    """Whether a strategy has a memory.
+
+    :param strategy: a name from ``STRATEGIES``.
+    """
+    return not issubclass(STRATEGIES[strategy], ExemplarFreeSettings)
 
 
 def settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
@@ -145,6 +154,7 @@ __all__ = [
     "SeqCORe50Settings",
     "UDILSettings",
     "as_dict",
+    "keeps_samples",
     "meanings",
     "settings_class",
 ]

@@ -1,13 +1,13 @@
 """What a search may try: the same number of settings for every method."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from udil_avalanche.report.collect import FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.resolve import SettingsError, nearest
-from udil_avalanche.settings import RunSettings
+from udil_avalanche.settings import RunSettings, keeps_samples
+from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.sweep.values import combinations
 
 KEYS = ("trials", "validation", "ranges")
@@ -30,12 +30,16 @@ class Budget:
         """The settings that all runs of the search have."""
         return {"validation": self.validation}
 
-    def check(self, runs: Iterable[RunSettings]) -> None:
-        """Refuse runs that would choose by what is reported, whoever has set that.
+    def check(self, runs: Sequence[RunSettings]) -> None:
+        """Refuse runs that would choose by what is reported, or that do not compare,
+        whoever has set that.
 
         :param runs: the runs of the search.
-        :raises SettingsError: if one tests on the test data or has a reported seed.
+        :raises SettingsError: if one tests on the test data or has a reported seed, or
+            if two have other data, or keep more samples, than each other.
         """
+        for benchmark in dict.fromkeys(run.benchmark for run in runs):
+            _refuse_differences([run for run in runs if run.benchmark == benchmark])
         for run in runs:
             _refuse_reported([run.seed])
             if run.validation <= 0:
@@ -97,6 +101,18 @@ def _refuse_reported(seeds: Sequence[Any]) -> None:
             f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which are not "
             f"reported; it has {', '.join(map(str, reported))}"
         )
+
+
+def _refuse_differences(runs: Sequence[RunSettings]) -> None:
+    keeping = [run for run in runs if keeps_samples(run.strategy)]
+    of_all = [(key, runs) for key in ("validation", *DATA_SETTINGS)]
+    for key, compared in [*of_all, ("memory", keeping)]:
+        values = {getattr(run, key) for run in compared if hasattr(run, key)}
+        if len(values) > 1:
+            raise SettingsError(
+                f"a search compares what has the same {key}; it has "
+                f"{' and '.join(map(str, sorted(values, key=str)))}"
+            )
 
 
 def _draw(

@@ -12,7 +12,7 @@ from udil_avalanche.sweep.board import Board
 from udil_avalanche.sweep.events import Event
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.live_table import LiveTable, summary, title
-from udil_avalanche.sweep.local import cores, run_locally
+from udil_avalanche.sweep.local import cores, cores_of, run_locally
 from udil_avalanche.sweep.ray_engine import run_on_ray
 from udil_avalanche.sweep.search import choose, write_choice
 
@@ -28,6 +28,8 @@ def sweep(arguments: Sequence[str]) -> int:
     unknown = [argument for argument in rest if argument.startswith("-")]
     if unknown:
         raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
+    if any(override.partition("=")[0].strip() == "threads" for override in rest):
+        raise SettingsError("sweep takes the threads of a run by --threads N")
     options = {"threads": given.threads}
     if given.output is not None:
         options["output"] = given.output
@@ -37,10 +39,11 @@ def sweep(arguments: Sequence[str]) -> int:
             state = "done" if RunFolder.of(run).is_done else "left"
             print(f"{state}  {title(run)}  {RunFolder.of(run).path}")
         return 0
-    workers = given.workers or max(1, cores() // given.threads)
+    cores_of_a_run = max(map(cores_of, planned.runs))
+    workers = given.workers or max(1, cores() // cores_of_a_run)
     board = Board(planned.runs, workers if given.engine == "local" else None)
     with LiveTable(board) as table:
-        for event in _events(given, board.left, workers):
+        for event in _events(given, board.left, workers, cores_of_a_run):
             board.note(event)
             table.tell(event)
     print(summary(board))
@@ -52,18 +55,24 @@ def sweep(arguments: Sequence[str]) -> int:
 
 
 def _events(
-    given: argparse.Namespace, runs: Sequence[RunSettings], workers: int
+    given: argparse.Namespace,
+    runs: Sequence[RunSettings],
+    workers: int,
+    cores_of_a_run: int,
 ) -> Iterator[Event]:
     if not runs:
         return iter(())
     if given.engine == "ray":
-        cpus = given.threads if given.cpus is None else given.cpus
+        cpus = given.cpus
+        if cpus is None:
+            here = given.address is None
+            cpus = min(cores_of_a_run, cores()) if here else cores_of_a_run
         return run_on_ray(runs, address=given.address, cpus=cpus, gpus=given.gpus)
     return run_locally(runs, workers=workers, threads=given.threads)
 
 
 def _choose(planned: Sweep) -> None:
-    folder = Path(planned.runs[0].output) / "chosen"
+    folder = Path(planned.runs[0].output) / "chosen" / planned.file.stem
     for choice in choose(planned):
         print(f"{title(choice.best.runs[0])}: {choice.best.accuracy:.2f} %, ", end="")
         print(f"chosen: {write_choice(choice, folder, planned)}")
@@ -96,7 +105,11 @@ def _parser() -> argparse.ArgumentParser:
         help="ray: a cluster that is running; one on this machine by default",
     )
     parser.add_argument(
-        "--cpus", type=float, metavar="N", help="ray: CPUs of a run; its threads"
+        "--cpus",
+        type=float,
+        metavar="N",
+        help="ray: CPUs of a run; by default one for each thread, and for each"
+        " process that loads images",
     )
     parser.add_argument(
         "--gpus", type=float, default=0, metavar="N", help="ray: GPUs of a run"

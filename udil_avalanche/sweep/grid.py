@@ -10,12 +10,21 @@ import yaml
 
 from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
 from udil_avalanche.run_folder import RunFolder
-from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings
-from udil_avalanche.settings.strategies import ExemplarFreeSettings
+from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
 from udil_avalanche.sweep.budget import Budget, budget_of
 from udil_avalanche.sweep.values import combinations, values_of
 
 KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
+
+SAID_ELSEWHERE = {
+    "strategy": "strategies",
+    "benchmark": "benchmarks",
+    "memory": "memory, beside settings",
+    "seed": "seeds",
+    "threads": "--threads",
+    "output": "--output",
+}
+"""Settings of every run that a sweep has a word of its own for."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,13 @@ def _sweep(
     seeds = values_of("seeds", written.get("seeds", 0))
     sizes = values_of("memory", written.get("memory"))
     fixed = _mapping("settings", written.get("settings"))
-    search = _mapping("search", written.get("search"))
-    budget = budget_of(search, strategies, seeds, sizes) if search else None
+    _refuse_settings_of_their_own(fixed)
+    budget = None
+    if "search" in written:
+        if len(combinations(fixed)) > 1:
+            raise SettingsError("in a search, what varies belongs into its ranges")
+        search = _mapping("search", written["search"])
+        budget = budget_of(search, strategies, seeds, sizes)
     common = {**(budget.options if budget else {}), **options}
     found: dict[Path, RunSettings] = {}
     for seed, benchmark, memory, strategy in itertools.product(
@@ -93,13 +107,20 @@ def _sweep(
                     "settings say, the search cannot vary"
                 )
     if budget is not None:
-        budget.check(found.values())
+        budget.check(list(found.values()))
     return Sweep(file, list(found.values()), budget)
 
 
+def _refuse_settings_of_their_own(fixed: dict[str, Any]) -> None:
+    for key in fixed:
+        if key in SAID_ELSEWHERE:
+            raise SettingsError(f"settings: say {key} by {SAID_ELSEWHERE[key]}")
+
+
 def _memory_option(strategy: str, memory: int | None) -> dict[str, Any]:
-    without = issubclass(STRATEGIES[strategy], ExemplarFreeSettings)
-    return {} if without or memory is None else {"memory": memory}
+    if memory is None or not keeps_samples(strategy):
+        return {}
+    return {"memory": memory}
 
 
 def _load(file: Path) -> dict[str, Any]:

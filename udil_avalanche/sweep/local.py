@@ -29,6 +29,16 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def cores_of(run: RunSettings) -> int:
+    """The cores that a run keeps busy: its threads, and the processes that load its
+    images.
+
+    :param run: its settings; the threads must be set.
+    """
+    assert run.threads is not None
+    return run.threads + int(getattr(run, "workers", 0))
+
+
 def run_locally(
     runs: Sequence[RunSettings], *, workers: int, threads: int
 ) -> Iterator[Event]:
@@ -106,4 +116,4 @@ def _outcome(settings: RunSettings, child: BaseProcess) -> Event:
     return Failed(settings, f"{reason} (see {log})")
 
 
-__all__ = ["cores", "log_of", "run_locally"]
+__all__ = ["cores", "cores_of", "log_of", "run_locally"]

@@ -29,7 +29,8 @@ def look_for_room(
     missing = f"no node has the {_in_words(cpus, gpus)} that a run takes ({there})"
     if not may_grow:
         raise SettingsError(f"{missing}: see --cpus and --gpus")
-    warnings.warn(f"{missing}: waiting for one that has", stacklevel=2)
+    waiting = "waiting for one that has; see --cpus and --gpus"
+    warnings.warn(f"{missing}: {waiting}", stacklevel=2)
 
 
 def _in_words(cpus: float, gpus: float) -> str:

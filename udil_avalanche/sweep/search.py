@@ -8,13 +8,12 @@ from typing import Any
 
 import yaml
 
-from udil_avalanche.report.cells import settings_in_words
-from udil_avalanche.report.paper import TITLES
-from udil_avalanche.report.words import number_list
+from udil_avalanche.errors import RunError
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import RunSettings, as_dict, settings_class
 from udil_avalanche.sweep.grid import Sweep
 from udil_avalanche.whole_file import whole_file
+from udil_avalanche.words import TITLES, number_list, settings_in_words
 
 NOT_IN_A_CONFIG = (
     "strategy",
@@ -83,15 +82,10 @@ def choose(sweep: Sweep) -> list[Choice]:
             Trial(
                 tuple(group),
                 {key: getattr(group[0], key) for key in tried},
-                tuple(RunFolder.of(run).result() for run in group),
+                tuple(results),
             )
             for group in groups
-            if all(RunFolder.of(run).is_done for run in group)
-        ]
-        done = [
-            trial
-            for trial in done
-            if all(result["avg_acc"] is not None for result in trial.results)
+            if (results := _results(group)) is not None
         ]
         if done:
             best, *others = sorted(done, key=lambda trial: -trial.accuracy)
@@ -113,6 +107,21 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     with whole_file(path) as unfinished:
         unfinished.write_text(_origin(choice, sweep) + _config(run))
     return path
+
+
+def _results(runs: Sequence[RunSettings]) -> list[dict[str, Any]] | None:
+    """What the runs came to; None if one of them is not done, is damaged, or has come
+    to nothing."""
+    found = []
+    for folder in map(RunFolder.of, runs):
+        try:
+            result = folder.result() if folder.is_done else None
+        except RunError:
+            result = None
+        if result is None or result["avg_acc"] is None:
+            return None
+        found.append(result)
+    return found
 
 
 def _by_trial(runs: Sequence[RunSettings]) -> list[list[RunSettings]]:
@@ -147,7 +156,7 @@ def _config(run: RunSettings) -> str:
         for key, value in as_dict(run).items()
         if key not in NOT_IN_A_CONFIG and value != defaults[key]
     }
-    return yaml.safe_dump(differing, sort_keys=False) if differing else ""
+    return yaml.safe_dump(differing, sort_keys=False)
 
 
 __all__ = ["Choice", "Trial", "choose", "write_choice"]

@@ -1,6 +1,15 @@
-"""Numbers as people read them."""
+"""Numbers, settings and benchmarks as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+TITLES = {
+    "hd_balls": "HD-Balls",
+    "permuted_mnist": "Permuted MNIST",
+    "rotated_mnist": "Rotated MNIST",
+    "seq_core50": "Seq-CORe50",
+}
+"""The benchmarks of the paper by their names there, in its order."""
 
 
 def duration(seconds: float) -> str:
@@ -31,4 +40,11 @@ def number_list(numbers: Sequence[int]) -> str:
     )
 
 
-__all__ = ["duration", "megabytes", "number_list"]
+def settings_in_words(settings: Mapping[str, Any]) -> str:
+    """Settings as they are written on the command line, with commas between."""
+    return ", ".join(
+        f"{key}={'null' if value is None else value}" for key, value in settings.items()
+    )
+
+
+__all__ = ["TITLES", "duration", "megabytes", "number_list", "settings_in_words"]
