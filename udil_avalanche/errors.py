@@ -5,6 +5,10 @@ class RunError(RuntimeError):
     """A run that cannot go on; the message says why, and what to do."""
 
 
+class RunLocked(RunError):
+    """A run in whose folder another process is at work."""
+
+
 class RunStopped(KeyboardInterrupt):
     """A run that was asked to stop and has saved its state.
 
@@ -17,4 +21,4 @@ class RunStopped(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
-__all__ = ["RunError", "RunStopped"]
+__all__ = ["RunError", "RunLocked", "RunStopped"]

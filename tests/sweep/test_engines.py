@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,24 @@ def command(file: Path, *options: str) -> list[str]:
     return [sys.executable, str(SCRIPT), "sweep", str(file), *options]
 
 
+def started(
+    file: Path, folder: Path, engine: str, *options: str
+) -> subprocess.Popen[str]:
+    """A sweep in a group of its own. Ray is not imported here: it would read the
+    environment before the cluster below has set it."""
+    if engine == "ray" and find_spec("ray") is None:
+        pytest.skip("Ray is an extra: pip install -e '.[ray]'")
+    return subprocess.Popen(
+        command(file, f"--engine={engine}", *options),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(SCRIPT.parent)},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def results(output: Path) -> dict[str, Any]:
     """What the runs have come to, but for what time and memory it took."""
     found = {}
@@ -61,6 +78,15 @@ def results(output: Path) -> dict[str, Any]:
             key: value for key, value in result.items() if key not in NOT_THE_RESULT
         }
     return found
+
+
+def first_domain_of(run: RunSettings) -> str:
+    """What a run has noted of its first domain, the time it took among it; waits for
+    it."""
+    file = RunFolder.of(run).path / "metrics.jsonl"
+    while not file.exists() or not file.read_text():
+        time.sleep(0.02)
+    return file.read_text().splitlines()[0]
 
 
 @dataclass
@@ -119,32 +145,53 @@ def test_a_run_that_fails_stops_no_other_and_is_reported(local: Story) -> None:
     assert [path.suffix for path in succeeded] == [""], "without its messages"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("engine", "number"),
+    [("local", signal.SIGINT), ("local", signal.SIGTERM), ("ray", signal.SIGINT)],
+)
 def test_a_sweep_that_is_stopped_lets_its_runs_save(
-    number: signal.Signals, small_sweep: Path, tmp_path: Path
+    engine: str, number: signal.Signals, small_sweep: Path, tmp_path: Path
 ) -> None:
     """The signal goes to the whole group, as Ctrl-C on a terminal does."""
     endless = ["epochs=1000000", "save_every=1000000"]
     [run, *_] = load_sweep(
         small_sweep, options={"output": str(tmp_path / "runs")}, overrides=endless
     ).runs
-    sweep = subprocess.Popen(
-        command(small_sweep, "--workers=1", *endless),
-        cwd=tmp_path,
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    sweep = started(small_sweep, tmp_path, engine, *endless)
     folder = RunFolder.of(run)
     while not folder.tensorboard.exists():
         assert sweep.poll() is None
         time.sleep(0.05)
     time.sleep(2)
     os.killpg(sweep.pid, number)
-    _, said = sweep.communicate(timeout=60)
-    assert sweep.returncode == 128 + number
+    _, said = sweep.communicate(timeout=120)
+    assert sweep.returncode == 128 + number, said
     assert "the same command goes on" in said
     assert list(folder.state.glob("0*"))
+
+
+def test_a_sweep_that_is_stopped_twice_waits_for_nothing(
+    small_sweep: Path, tmp_path: Path
+) -> None:
+    """One of its runs does not answer."""
+    sweep = started(small_sweep, tmp_path, "local", "epochs=1000000", "--workers=1")
+    while not list((tmp_path / "runs").rglob("events.*")):
+        assert sweep.poll() is None
+        time.sleep(0.05)
+    [worker] = [
+        process
+        for process in psutil.Process(sweep.pid).children(recursive=True)
+        if process.cpu_percent(0.5) > 20
+    ]
+    worker.suspend()
+    sweep.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert sweep.poll() is None
+    sweep.send_signal(signal.SIGINT)
+    _, said = sweep.communicate(timeout=30)
+    assert sweep.returncode == 130
+    assert "stopped at once" in said
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 
 def test_what_would_run_is_listed(small_sweep: Path, local: Story) -> None:
@@ -166,44 +213,46 @@ def test_a_cluster_that_is_not_there_is_named(
     assert said.count("\n") == 1
 
 
-def on_ray_here(file: Path, folder: Path, *options: str) -> subprocess.Popen[str]:
-    """A sweep on a Ray cluster of its own. Ray is not imported here: it would read the
-    environment before the cluster below has set it."""
-    if find_spec("ray") is None:
-        pytest.skip("Ray is an extra: pip install -e '.[ray]'")
-    return subprocess.Popen(
-        command(file, "--engine=ray", *options),
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(SCRIPT.parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_without_an_address_ray_starts_here_and_runs_take_their_cpus(
-    small_sweep: Path, tmp_path: Path
-) -> None:
-    """A run takes all cores, so that none begins before the one before it is done."""
-    quick = ["epochs=1", "domains=2"]
-    sweep = on_ray_here(small_sweep, tmp_path, f"--cpus={cores()}", *quick)
+@pytest.fixture(scope="module")
+def on_ray(small_sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs of the sweep on a Ray cluster of its own. A run takes all cores; the
+    worker of the first is asked to end after its first domain, as by a node that is
+    about to be taken away."""
+    folder = tmp_path_factory.mktemp("on_ray")
+    runs = load_sweep(small_sweep, options={"output": str(folder / "runs")}).runs
+    sweep = started(small_sweep, folder, "ray", f"--cpus={cores()}")
+    first_domain_of(runs[0])
+    for process in psutil.Process(sweep.pid).children(recursive=True):
+        if process.cmdline()[:1] == ["ray::work"]:
+            process.terminate()
     said, complaints = sweep.communicate(timeout=300)
     assert sweep.returncode == 0, complaints
     assert "3 done" in said
-    folders = [file.parent for file in tmp_path.rglob("result.json")]
+    return folder / "runs"
+
+
+def test_a_run_whose_worker_was_asked_to_end_is_taken_up_again(
+    on_ray: Path, local: Story
+) -> None:
+    assert results(local.runs).items() <= results(on_ray).items()
+    assert len(results(on_ray)) == 3
+
+
+def test_a_run_on_ray_has_its_cpus_alone(on_ray: Path) -> None:
+    """None begins before the one before it is done; the first was interrupted."""
+    folders = [file.parent for file in on_ray.rglob("result.json")]
     times = sorted(
         ((folder / "settings.yaml").stat().st_mtime, (folder / "done").stat().st_mtime)
         for folder in folders
     )
-    assert len(times) == 3
-    for (_, done), (begun, _) in pairwise(times):
-        assert done < begun
+    _, (_, done), (begun, _) = times
+    assert done < begun
 
 
 def test_more_than_this_machine_has_is_refused(
     small_sweep: Path, tmp_path: Path
 ) -> None:
-    sweep = on_ray_here(small_sweep, tmp_path, "--gpus=1000")
+    sweep = started(small_sweep, tmp_path, "ray", "--gpus=1000")
     _, said = sweep.communicate(timeout=300)
     assert sweep.returncode == 2
     assert "no node has the 1 CPUs and 1000 GPUs that a run takes" in said
@@ -234,15 +283,6 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     )
     yield cluster, cluster.add_node(**node)
     cluster.shutdown()
-
-
-def first_domain_of(run: RunSettings) -> str:
-    """What a run has noted of its first domain, the time it took among it; waits for
-    it."""
-    file = RunFolder.of(run).path / "metrics.jsonl"
-    while not file.exists() or not file.read_text():
-        time.sleep(0.02)
-    return file.read_text().splitlines()[0]
 
 
 def test_ray_comes_to_the_same_although_a_node_is_lost(

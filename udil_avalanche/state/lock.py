@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from udil_avalanche.errors import RunError
+from udil_avalanche.errors import RunLocked
 
 NAME = ".lock"
 
@@ -20,7 +20,7 @@ def locked(folder: Path) -> Iterator[None]:
     process that holds it, however that may end.
 
     :param folder: the folder.
-    :raises RunError: if another process is at work in it.
+    :raises RunLocked: if another process is at work in it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / NAME).open("a+", errors="replace") as file:
@@ -29,7 +29,7 @@ def locked(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             holder = " ".join(file.read(200).split()) or "another process"
-            raise RunError(
+            raise RunLocked(
                 f"{holder} is at work in {folder}: wait until it is done, or stop it"
             ) from None
         file.truncate(0)

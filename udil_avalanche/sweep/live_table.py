@@ -57,7 +57,8 @@ class LiveTable:
         match event:
             case Finished():
                 result = RunFolder.of(event.run).result()
-                said = f"{result['avg_acc']:.1f} % in {duration(result['seconds'])}"
+                accuracy = _percent(result["avg_acc"])
+                said = f"{accuracy} in {duration(result['seconds'])}"
             case Failed():
                 said = f"FAILED: {event.reason}"
             case _:
@@ -77,10 +78,14 @@ class LiveTable:
             table.add_row(
                 title(run),
                 f"{domain}/{run.domains or '?'}",
-                "-" if accuracy is None else f"{accuracy:.1f} %",
+                _percent(accuracy),
                 duration(board.clock() - begun),
             )
         return Group(table, Text(summary(board)))
+
+
+def _percent(accuracy: float | None) -> str:
+    return "-" if accuracy is None else f"{accuracy:.1f} %"
 
 
 def title(run: RunSettings) -> str:

@@ -81,14 +81,28 @@ def run_locally(
         finally:
             for _, child in running:
                 child.terminate()
-            for _, child in running:
-                child.join()
+            try:
+                for _, child in running:
+                    child.join()
+            except KeyboardInterrupt:
+                for _, child in running:
+                    child.kill()
+                raise
     if stop.signal_number is not None:
-        raise RunStopped(
-            f"stopped; {len(running)} runs were asked to save their states first, and "
-            "the same command goes on from there",
-            stop.signal_number,
-        )
+        raise sweep_stopped(len(running), stop.signal_number)
+
+
+def sweep_stopped(running: int, signal_number: int) -> RunStopped:
+    """What a sweep ends with when it was asked to stop.
+
+    :param running: how many of its runs were at work.
+    :param signal_number: what has asked.
+    """
+    return RunStopped(
+        f"stopped; {running} runs were asked to save their states first, and the same "
+        "command goes on from there",
+        signal_number,
+    )
 
 
 def log_of(settings: RunSettings) -> Path:
@@ -116,4 +130,4 @@ def _outcome(settings: RunSettings, child: BaseProcess) -> Event:
     return Failed(settings, f"{reason} (see {log})")
 
 
-__all__ = ["cores", "cores_of", "log_of", "run_locally"]
+__all__ = ["cores", "cores_of", "log_of", "run_locally", "sweep_stopped"]

@@ -7,16 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from udil_avalanche.resolve import SettingsError
+from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
-from udil_avalanche.sweep.local import cores, log_of
+from udil_avalanche.sweep.local import cores, log_of, sweep_stopped
+from udil_avalanche.sweep.ray_worker import Begun, WorkerStopped, work
 from udil_avalanche.sweep.room import look_for_room
-from udil_avalanche.sweep.worker import settings_from
 
 RETRIES = 3
 """How often a run is taken up again whose worker was lost."""
 
 SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_TO_SAVE = 60
 
 
 def run_on_ray(
@@ -36,6 +39,7 @@ def run_on_ray(
         machine, for this process alone.
     :param cpus: what a run takes of the cluster's processors.
     :param gpus: what it takes of the cluster's graphics processors.
+    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the states are saved.
     :raises SettingsError: if Ray is not installed, if there is no such cluster, or if
         a run takes more than this machine has.
     """
@@ -54,6 +58,7 @@ def run_on_ray(
         ) from None
     where = (
         {
+            "address": "local",
             "num_cpus": cores(),
             "include_dashboard": False,
             "_node_ip_address": "127.0.0.1",
@@ -67,23 +72,35 @@ def run_on_ray(
         here = NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        begun = ray.remote(num_cpus=0, scheduling_strategy=here)(_Begun).remote()
+        begun = ray.remote(num_cpus=0, scheduling_strategy=here)(Begun).remote()
         # A process for each run, as on one machine: its peak memory is the run's own.
-        work = ray.remote(
-            num_cpus=cpus, num_gpus=gpus, max_calls=1, max_retries=RETRIES
-        )(_work)
-        tasks = {
-            work.remote(as_dict(settings), os.getcwd(), number, begun): number
-            for number, settings in enumerate(runs)
-        }
-        while tasks:
-            done, _ = ray.wait(list(tasks), timeout=SECONDS_BETWEEN_LOOKS)
-            for number in ray.get(begun.take.remote()):
-                # The note of a run that failed at once may come after its end.
-                if number in tasks.values():
-                    yield Started(runs[number])
-            for task in done:
-                yield _outcome(runs[tasks.pop(task)], task)
+        task_of = ray.remote(
+            num_cpus=cpus,
+            num_gpus=gpus,
+            max_calls=1,
+            max_retries=RETRIES,
+            retry_exceptions=[WorkerStopped],
+        )(work)
+        with StopRequest() as stop:
+            tasks = {
+                task_of.remote(as_dict(settings), os.getcwd(), number, begun): number
+                for number, settings in enumerate(runs)
+            }
+            running: set[int] = set()
+            while tasks and stop.signal_number is None:
+                done, _ = ray.wait(list(tasks), timeout=SECONDS_BETWEEN_LOOKS)
+                for number in ray.get(begun.take.remote()):
+                    # The note of a run that failed at once may come after its end.
+                    if number in tasks.values():
+                        running.add(number)
+                        yield Started(runs[number])
+                for task in done:
+                    number = tasks.pop(task)
+                    running.discard(number)
+                    yield _outcome(runs[number], task)
+            if stop.signal_number is not None:
+                _let_save(list(tasks))
+                raise sweep_stopped(len(running), stop.signal_number)
     finally:
         ray.shutdown()
 
@@ -99,44 +116,33 @@ def _check(address: str) -> None:
         ) from None
 
 
-class _Begun:
-    """The numbers of the runs that have begun and were not asked for yet."""
+def _let_save(tasks: Sequence[Any]) -> None:
+    """Stop tasks, and wait until those that run have saved their states."""
+    import ray
 
-    def __init__(self) -> None:
-        self.numbers: list[int] = []
-
-    def add(self, number: int) -> None:
-        self.numbers.append(number)
-
-    def take(self) -> list[int]:
-        taken, self.numbers = self.numbers, []
-        return taken
-
-
-def _work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
-    os.chdir(folder)
-    # Without waiting for the answer: a task that waits lends its CPUs to another one,
-    # and both would go on.
-    begun.add.remote(number)
-    from udil_avalanche.experiment import run
-
-    run(settings_from(written))
+    for task in tasks:
+        ray.cancel(task)
+    ray.wait(tasks, num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
 
 
 def _outcome(settings: RunSettings, task: Any) -> Event:
     import ray
 
+    log, folder = log_of(settings), RunFolder.of(settings)
     try:
         ray.get(task)
     except ray.exceptions.RayTaskError as error:
-        log = log_of(settings)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(str(error))
-        reason = f"{type(error.cause).__name__}: {error.cause}"
+        reason = " ".join(f"{type(error.cause).__name__}: {error.cause}".split())
         return Failed(settings, f"{reason} (see {log})")
     except ray.exceptions.RayError as error:
         reason = str(error).strip().splitlines()[0]
-        return Failed(settings, f"its worker was lost {RETRIES + 1} times: {reason}")
+        return Failed(settings, f"its worker was lost: {reason}")
+    if not folder.is_done:
+        where = f"{folder.path} does not say so here: do all nodes see the same files?"
+        return Failed(settings, f"it is done, but {where}")
+    log.unlink(missing_ok=True)
     return Finished(settings)
 
 
