@@ -315,3 +315,19 @@ def test_a_setting_that_is_no_more_does_not_stop_a_report(
     runs = collect([tmp_path]).runs
     assert [cell.variant for cell in cells_of(runs)] == ["once=1", "once=null"]
     assert "once" not in command_again(runs[0])
+
+
+def test_namesakes_with_other_data_are_refused(make_run: Any, tmp_path: Path) -> None:
+    make_run("ER", "rotated_mnist", output=tmp_path / "few", data="mnist-5000")
+    make_run("ER", "rotated_mnist", output=tmp_path / "all")
+    with pytest.raises(SettingsError, match="the same name but other data"):
+        collect([tmp_path])
+
+
+def test_the_command_of_a_run_that_would_not_do_with_the_configured_domains(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", memory=10, domains=5)
+    [run] = collect([tmp_path]).runs
+    assert "--memory 10 --seed 0" in command_again(run)
+    assert "domains=5" in command_again(run)

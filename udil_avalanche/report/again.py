@@ -23,16 +23,13 @@ def command_again(run: Run) -> str:
     """
     if not CONFIGS.is_dir():
         return f"{SCRIPT} --config {shlex.quote(str(run.folder / 'settings.yaml'))}"
-    chosen: dict[str, Any] = {"seed": run.seed}
-    if run.memory:
-        chosen["memory"] = run.memory
-    now = as_dict(resolve(run.method, run.benchmark, options=chosen))
+    now = as_dict(resolve(run.method, run.benchmark))
     written = run.result["settings"]
     place = {key: written[key] for key in PLACE if key in written}
     changed = {
         key: value
         for key, value in (run.settings | place).items()
-        if key in now and now[key] != value
+        if key in now and now[key] != value and key not in ("memory", "seed")
     }
     return _command(run.method, run.benchmark, run.memory, run.seed, changed)
 
@@ -47,17 +44,16 @@ def command_for_missing(table: Table, row: Row) -> str | None:
     """
     if "data" in table.problem:
         return None
-    memory = table.memory if keeps_samples(row.method) else None
     seed = min(seed for cell in table.cells for seed in cell.seeds)
     settings = table.problem | table.fewer_samples
-    return _command(row.method, table.benchmark, memory, seed, settings)
+    return _command(row.method, table.benchmark, table.memory, seed, settings)
 
 
 def _command(
     method: str, benchmark: str, memory: int | None, seed: int, settings: dict[str, Any]
 ) -> str:
     options = [f"--strategy {method}", f"--benchmark {benchmark}"]
-    if memory:
+    if keeps_samples(method):
         options.append(f"--memory {memory}")
     options.append(f"--seed {seed}")
     changed = [

@@ -122,11 +122,12 @@ def collect(
 
     :param places: run folders, or folders with run folders below.
     :param only: the identities of the runs to take; all by default.
-    :raises SettingsError: if a place does not exist, or if two folders hold different
-        results of the same settings.
+    :raises SettingsError: if a place does not exist, if two folders hold different
+        results of the same settings, or if they have the same name and different data.
     """
     found = RunCollection()
     first: dict[str, Run] = {}
+    named: dict[str, Run] = {}
     for folder in _run_folders(places):
         reason = _reason_to_leave_out(folder, only)
         if reason:
@@ -135,6 +136,12 @@ def collect(
         run = Run(folder.path, folder.result())
         twin = first.setdefault(run.all_that_matters, run)
         if twin is run:
+            namesake = named.setdefault(run.identity, run)
+            if namesake is not run:
+                raise SettingsError(
+                    f"{namesake.folder} and {run.folder} have the same name but other "
+                    "data: report one of them alone"
+                )
             found.runs.append(run)
         elif twin.result["accuracy_matrix"] != run.result["accuracy_matrix"]:
             raise SettingsError(

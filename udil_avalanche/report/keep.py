@@ -50,7 +50,7 @@ def _refuse_others(folder: Path, kept: Collection[Path]) -> None:
     if others:
         raise SettingsError(
             f"{folder} holds {len(others)} runs that are not among those to keep, such "
-            f"as {others[0]}: remove them, or add {folder} to the runs to report"
+            f"as {others[0]}: remove them, or choose another folder"
         )
 
 
