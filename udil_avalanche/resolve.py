@@ -89,10 +89,12 @@ def nearest(name: str, known: Iterable[str], kind: str) -> str:
     :param kind: what they are names of, for the message.
     :raises SettingsError: if there is none; it suggests the most similar one.
     """
-    by_plain_name = {_plain(right): right for right in known}
-    if _plain(name) in by_plain_name:
-        return by_plain_name[_plain(name)]
-    similar = difflib.get_close_matches(_plain(name), by_plain_name, n=1, cutoff=0.5)
+    by_plain_name = {plain_name(right): right for right in known}
+    if plain_name(name) in by_plain_name:
+        return by_plain_name[plain_name(name)]
+    similar = difflib.get_close_matches(
+        plain_name(name), by_plain_name, n=1, cutoff=0.5
+    )
     hint = (
         f"did you mean {by_plain_name[similar[0]]}?"
         if similar
@@ -101,7 +103,8 @@ def nearest(name: str, known: Iterable[str], kind: str) -> str:
     raise SettingsError(f"there is no {kind} '{name}': {hint}")
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name without what does not matter: letter case, hyphens and underscores."""
     return name.lower().replace("-", "").replace("_", "")
 
 
@@ -139,8 +142,8 @@ def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettin
             if not str(value).isprintable() or "${" in str(value):
                 raise SettingsError(f"{key}={value!a}: expected a plain text")
             if typing.get_origin(known[key].type) is typing.Literal:
-                by_plain_name = {_plain(choice): choice for choice in choices}
-                value = by_plain_name.get(_plain(str(value)), value)
+                by_plain_name = {plain_name(choice): choice for choice in choices}
+                value = by_plain_name.get(plain_name(str(value)), value)
             try:
                 OmegaConf.update(merged, key, value)
             except OmegaConfBaseException:
@@ -162,7 +165,7 @@ def _setting(written: str, known: Mapping[str, Any], run: str) -> str:
         for name, owner in (STRATEGIES | BENCHMARKS).items()
         if written in (each.name for each in fields(owner))
     ]
-    if owners and _plain(written) not in map(_plain, known):
+    if owners and plain_name(written) not in map(plain_name, known):
         raise SettingsError(
             f"{run} has no setting '{written}': it is one of {', '.join(owners)}"
         )
@@ -217,4 +220,4 @@ def _within(value: float, limits: Mapping[str, float]) -> bool:
     )
 
 
-__all__ = ["CONFIGS", "SettingsError", "nearest", "resolve"]
+__all__ = ["CONFIGS", "SettingsError", "nearest", "plain_name", "resolve"]

@@ -164,16 +164,38 @@ def test_the_command_line_cannot_make_a_search_unfair(
 
 
 @pytest.mark.parametrize(
-    ("key", "values"),
-    [("memory", [100, 2000]), ("domains", [2, 20]), ("dimensions", [10, 100])],
+    ("key", "ranges"),
+    [
+        ("data", {"data": "elsewhere", "lr": [0.1, 0.2]}),
+        ("domains", {"domains": [2, 20]}),
+        ("dimensions", {"dimensions": [10, 100]}),
+    ],
 )
-def test_a_search_compares_only_what_has_the_same_data_and_memory(
-    key: str, values: list[int], load: Any
+def test_a_search_compares_only_what_has_the_same_data(
+    key: str, ranges: dict[str, Any], load: Any
 ) -> None:
-    search = {"trials": 2, "ranges": {"ER": {key: values}, "DER++": {"lr": [0.1, 0.2]}}}
+    search = {"trials": 2, "ranges": {"ER": ranges, "DER++": {"lr": [0.1, 0.2]}}}
     written = {**SMALL, "strategies": ["ER", "DER++"], "seeds": 100, "search": search}
     with pytest.raises(SettingsError, match=f"has the same {key}"):
         load(written)
+
+
+@pytest.mark.parametrize("key", ["memory", "Output", "seed"])
+def test_a_search_does_not_vary_what_a_sweep_has_a_word_for(
+    key: str, load: Any
+) -> None:
+    search = {"trials": 2, "ranges": {"ER": {key: [1, 2]}, "SI": {"lr": [0.1, 0.2]}}}
+    with pytest.raises(SettingsError, match=f"ranges: say {key.lower()} by"):
+        load({**SMALL, "seeds": 100, "search": search})
+
+
+def test_a_search_compares_only_equal_memories(tmp_path: Path, load: Any) -> None:
+    (tmp_path / "hd_balls").mkdir()
+    (tmp_path / "hd_balls" / "er.yaml").write_text("memory: 200")
+    written = {**SMALL, "strategies": ["ER", "DER++"], "seeds": 100, "search": SEARCH}
+    with pytest.raises(SettingsError, match="same memory; it has 200 and 400"):
+        load(written)
+    assert len(load({**written, "memory": 100}).runs) == 4
 
 
 def test_a_search_compares_methods_with_and_without_a_memory(load: Any) -> None:
@@ -280,5 +302,5 @@ def test_the_threads_of_a_run_are_an_option(
 ) -> None:
     file = tmp_path / "sweep.yaml"
     file.write_text(yaml.dump(SMALL))
-    assert main(["sweep", str(file), "--list", "threads=2"]) == 2
+    assert main(["sweep", str(file), "--list", "Threads=2"]) == 2
     assert "--threads N" in capsys.readouterr().err

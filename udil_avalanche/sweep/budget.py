@@ -8,6 +8,7 @@ from typing import Any
 from udil_avalanche.resolve import SettingsError, nearest
 from udil_avalanche.settings import RunSettings, keeps_samples
 from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
+from udil_avalanche.sweep.reserved import refuse_reserved
 from udil_avalanche.sweep.values import combinations
 
 KEYS = ("trials", "validation", "ranges")
@@ -83,6 +84,8 @@ def budget_of(
         nearest(str(name), [*strategies, "all"], "strategy of the sweep"): entry or {}
         for name, entry in ranges.items()
     }
+    for entry in by_strategy.values():
+        refuse_reserved(entry, "ranges")
     trials = {
         strategy: _draw(
             strategy,
@@ -105,7 +108,7 @@ def _refuse_reported(seeds: Sequence[Any]) -> None:
 
 def _refuse_differences(runs: Sequence[RunSettings]) -> None:
     keeping = [run for run in runs if keeps_samples(run.strategy)]
-    of_all = [(key, runs) for key in ("validation", *DATA_SETTINGS)]
+    of_all = [(key, runs) for key in ("validation", "data", *DATA_SETTINGS)]
     for key, compared in [*of_all, ("memory", keeping)]:
         values = {getattr(run, key) for run in compared if hasattr(run, key)}
         if len(values) > 1:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from udil_avalanche.arguments import Parser
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.resolve import SettingsError, plain_name
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.board import Board
@@ -28,7 +28,7 @@ def sweep(arguments: Sequence[str]) -> int:
     unknown = [argument for argument in rest if argument.startswith("-")]
     if unknown:
         raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
-    if any(override.partition("=")[0].strip() == "threads" for override in rest):
+    if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
         raise SettingsError("sweep takes the threads of a run by --threads N")
     options = {"threads": given.threads}
     if given.output is not None:

@@ -12,19 +12,10 @@ from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
 from udil_avalanche.sweep.budget import Budget, budget_of
+from udil_avalanche.sweep.reserved import refuse_reserved
 from udil_avalanche.sweep.values import combinations, values_of
 
 KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
-
-SAID_ELSEWHERE = {
-    "strategy": "strategies",
-    "benchmark": "benchmarks",
-    "memory": "memory, beside settings",
-    "seed": "seeds",
-    "threads": "--threads",
-    "output": "--output",
-}
-"""Settings of every run that a sweep has a word of its own for."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,7 @@ def _sweep(
     seeds = values_of("seeds", written.get("seeds", 0))
     sizes = values_of("memory", written.get("memory"))
     fixed = _mapping("settings", written.get("settings"))
-    _refuse_settings_of_their_own(fixed)
+    refuse_reserved(fixed, "settings")
     budget = None
     if "search" in written:
         if len(combinations(fixed)) > 1:
@@ -109,12 +100,6 @@ def _sweep(
     if budget is not None:
         budget.check(list(found.values()))
     return Sweep(file, list(found.values()), budget)
-
-
-def _refuse_settings_of_their_own(fixed: dict[str, Any]) -> None:
-    for key in fixed:
-        if key in SAID_ELSEWHERE:
-            raise SettingsError(f"settings: say {key} by {SAID_ELSEWHERE[key]}")
 
 
 def _memory_option(strategy: str, memory: int | None) -> dict[str, Any]:
