@@ -19,6 +19,7 @@ import yaml
 from udil_avalanche.command_line import main
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
+from udil_avalanche.state.lock import NAME
 from udil_avalanche.sweep.events import Finished, Started
 from udil_avalanche.sweep.grid import load_sweep
 from udil_avalanche.sweep.local import cores
@@ -84,9 +85,17 @@ def first_domain_of(run: RunSettings) -> str:
     """What a run has noted of its first domain, the time it took among it; waits for
     it."""
     file = RunFolder.of(run).path / "metrics.jsonl"
+    until = time.monotonic() + 120
     while not file.exists() or not file.read_text():
+        assert time.monotonic() < until, "no domain was learned"
         time.sleep(0.02)
     return file.read_text().splitlines()[0]
+
+
+def holder_of(run: RunSettings) -> psutil.Process:
+    """The process that is at work in the folder of a run."""
+    _, number, *_ = (RunFolder.of(run).path / NAME).read_text().split()
+    return psutil.Process(int(number))
 
 
 @dataclass
@@ -174,18 +183,18 @@ def test_a_sweep_that_is_stopped_twice_waits_for_nothing(
     small_sweep: Path, tmp_path: Path
 ) -> None:
     """One of its runs does not answer."""
-    sweep = started(small_sweep, tmp_path, "local", "epochs=1000000", "--workers=1")
-    while not list((tmp_path / "runs").rglob("events.*")):
+    endless = "epochs=1000000"
+    [run, *_] = load_sweep(
+        small_sweep, options={"output": str(tmp_path / "runs")}, overrides=[endless]
+    ).runs
+    sweep = started(small_sweep, tmp_path, "local", endless, "--workers=1")
+    while not RunFolder.of(run).tensorboard.exists():
         assert sweep.poll() is None
         time.sleep(0.05)
-    [worker] = [
-        process
-        for process in psutil.Process(sweep.pid).children(recursive=True)
-        if process.cpu_percent(0.5) > 20
-    ]
+    worker = holder_of(run)
     worker.suspend()
     sweep.send_signal(signal.SIGINT)
-    time.sleep(1)
+    time.sleep(0.5)
     assert sweep.poll() is None
     sweep.send_signal(signal.SIGINT)
     _, said = sweep.communicate(timeout=30)
@@ -221,13 +230,15 @@ def on_ray(small_sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("on_ray")
     runs = load_sweep(small_sweep, options={"output": str(folder / "runs")}).runs
     sweep = started(small_sweep, folder, "ray", f"--cpus={cores()}")
-    first_domain_of(runs[0])
-    for process in psutil.Process(sweep.pid).children(recursive=True):
-        if process.cmdline()[:1] == ["ray::work"]:
-            process.terminate()
+    first_domain = first_domain_of(runs[0])
+    worker = holder_of(runs[0])
+    worker.terminate()
+    _, still_there = psutil.wait_procs([worker], timeout=60)
+    assert still_there == [] and not RunFolder.of(runs[0]).is_done
     said, complaints = sweep.communicate(timeout=300)
     assert sweep.returncode == 0, complaints
     assert "3 done" in said
+    assert first_domain_of(runs[0]) == first_domain, "it has begun from the start"
     return folder / "runs"
 
 

@@ -78,18 +78,21 @@ def run_locally(
                     if not child.is_alive():
                         running.remove(entry)
                         yield _outcome(settings, child)
-        finally:
+            _let_save([child for _, child in running])
+        except BaseException:
             for _, child in running:
-                child.terminate()
-            try:
-                for _, child in running:
-                    child.join()
-            except KeyboardInterrupt:
-                for _, child in running:
-                    child.kill()
-                raise
+                child.kill()
+            raise
     if stop.signal_number is not None:
         raise sweep_stopped(len(running), stop.signal_number)
+
+
+def _let_save(children: Sequence[BaseProcess]) -> None:
+    """Ask the runs to stop, and wait until they have saved their states."""
+    for child in children:
+        child.terminate()
+    for child in children:
+        child.join()
 
 
 def sweep_stopped(running: int, signal_number: int) -> RunStopped:

@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,7 +40,8 @@ def run_on_ray(
         machine, for this process alone.
     :param cpus: what a run takes of the cluster's processors.
     :param gpus: what it takes of the cluster's graphics processors.
-    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the states are saved.
+    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the runs were asked to
+        save their states.
     :raises SettingsError: if Ray is not installed, if there is no such cluster, or if
         a run takes more than this machine has.
     """
@@ -72,15 +74,18 @@ def run_on_ray(
         here = NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        begun = ray.remote(num_cpus=0, scheduling_strategy=here)(Begun).remote()
-        # A process for each run, as on one machine: its peak memory is the run's own.
-        task_of = ray.remote(
-            num_cpus=cpus,
-            num_gpus=gpus,
-            max_calls=1,
-            max_retries=RETRIES,
-            retry_exceptions=[WorkerStopped],
-        )(work)
+        # Dictionaries, as Ray's types know neither such a place nor such exceptions.
+        of_the_actor: dict[str, Any] = {"num_cpus": 0, "scheduling_strategy": here}
+        begun: Any = ray.remote(**of_the_actor)(Begun).remote()
+        of_a_run: dict[str, Any] = {
+            "num_cpus": cpus,
+            "num_gpus": gpus,
+            # A process for each, as on one machine: its peak memory is the run's own.
+            "max_calls": 1,
+            "max_retries": RETRIES,
+            "retry_exceptions": [WorkerStopped],
+        }
+        task_of = ray.remote(**of_a_run)(work)
         with StopRequest() as stop:
             tasks = {
                 task_of.remote(as_dict(settings), os.getcwd(), number, begun): number
@@ -116,13 +121,15 @@ def _check(address: str) -> None:
         ) from None
 
 
-def _let_save(tasks: Sequence[Any]) -> None:
+def _let_save(tasks: list[Any]) -> None:
     """Stop tasks, and wait until those that run have saved their states."""
     import ray
 
     for task in tasks:
         ray.cancel(task)
-    ray.wait(tasks, num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
+    _, silent = ray.wait(tasks, num_returns=len(tasks), timeout=SECONDS_TO_SAVE)
+    if silent:
+        warnings.warn(f"{len(silent)} runs did not answer", stacklevel=2)
 
 
 def _outcome(settings: RunSettings, task: Any) -> Event:
