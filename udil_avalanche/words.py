@@ -40,6 +40,15 @@ def number_list(numbers: Sequence[int]) -> str:
     )
 
 
+def differing(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings in which some sets of them differ."""
+    return [
+        key
+        for key in dict.fromkeys(key for group in groups for key in group)
+        if any(group.get(key) != groups[0].get(key) for group in groups)
+    ]
+
+
 def settings_in_words(settings: Mapping[str, Any]) -> str:
     """Settings as they are written on the command line, with commas between."""
     return ", ".join(
@@ -47,4 +56,11 @@ def settings_in_words(settings: Mapping[str, Any]) -> str:
     )
 
 
-__all__ = ["TITLES", "duration", "megabytes", "number_list", "settings_in_words"]
+__all__ = [
+    "TITLES",
+    "differing",
+    "duration",
+    "megabytes",
+    "number_list",
+    "settings_in_words",
+]

@@ -23,10 +23,10 @@ def runs(tmp_path: Path) -> list[RunSettings]:
     ]
 
 
-def finish(run: RunSettings, seconds: float) -> None:
+def finish(run: RunSettings, seconds: float, data: str = "hd_balls") -> None:
     folder = RunFolder.of(run)
     folder.begin(run)
-    folder.finish({"avg_acc": 81.25, "seconds": seconds})
+    folder.finish({"avg_acc": 81.25, "seconds": seconds, "data": data})
 
 
 def test_a_run_that_was_altered_has_failed_and_stops_no_other(runs: Any) -> None:
@@ -127,3 +127,13 @@ def test_a_line_for_each_end_elsewhere(runs: Any) -> None:
         "1/4 ER on hd_balls, memory 400, seed 0: 81.2 % in 30 s",
         "2/4 SI on hd_balls, seed 0: FAILED: [why]",
     ]
+
+
+def test_other_data_than_the_benchmarks_are_named(tmp_path: Path) -> None:
+    options = {"output": str(tmp_path)}
+    run = resolve("ER", "rotated_mnist", options=options)
+    finish(run, 30.0, data="mnist-5000")
+    shown = io.StringIO()
+    table = LiveTable(Board([run], workers=1), Console(file=shown, width=200))
+    table.tell(Finished(run))
+    assert shown.getvalue().rstrip().endswith("30 s, by the data mnist-5000")

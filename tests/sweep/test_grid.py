@@ -17,12 +17,12 @@ from udil_avalanche.settings import (
     STRATEGIES,
     RunSettings,
     as_dict,
+    from_dict,
     keeps_samples,
 )
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.local import cores_of
 from udil_avalanche.sweep.values import values_of
-from udil_avalanche.sweep.worker import settings_from
 
 SWEEPS = Path(__file__).parents[2] / "configs" / "sweeps"
 SMALL = {"strategies": ["ER", "SI"], "benchmarks": "hd_balls", "seeds": [0, 1]}
@@ -128,6 +128,19 @@ def test_values(written: Any, expected: list[Any]) -> None:
         ({**SMALL, "seeds": [100], "search": {"trials": 1}}, "search needs ranges"),
         ({**SMALL, "seeds": [100], "search": {"ranges": {}}}, "search needs trials"),
         ({**SMALL, "seeds": [100], "search": {}}, "search needs trials"),
+        (
+            {**SMALL, "seeds": [100], "search": {"trials": 1, "ranges": [1]}},
+            "ranges must hold lines of key: value",
+        ),
+        (
+            {**SMALL, "seeds": [100], "search": {"trials": 1, "ranges": {"ER": "lr"}}},
+            "ranges of ER must hold lines of key: value",
+        ),
+        (
+            {**SMALL, "seeds": [100], "search": {**SEARCH, "validation": "half"}},
+            "validation must be above 0 and below 1",
+        ),
+        ({**SMALL, "seeds": ["a"], "search": SEARCH}, "seed=a: expected"),
         ({**SMALL, "settings": {"seed": [5, 6]}}, "settings: say seed by seeds"),
         ({**SMALL, "settings": {"threads": 4}}, "settings: say threads by --threads"),
         (
@@ -169,6 +182,7 @@ def test_the_command_line_cannot_make_a_search_unfair(
         ("data", {"data": "elsewhere", "lr": [0.1, 0.2]}),
         ("domains", {"domains": [2, 20]}),
         ("dimensions", {"dimensions": [10, 100]}),
+        ("train_per_domain", {"train_per_domain": [100, 2000]}),
     ],
 )
 def test_a_search_compares_only_what_has_the_same_data(
@@ -285,7 +299,7 @@ def test_settings_reach_a_worker_as_they_are(strategy: str, benchmark: str) -> N
         },
     )
     assert settings.clip_norm is None
-    assert as_dict(settings_from(as_dict(settings))) == as_dict(settings)
+    assert as_dict(from_dict(as_dict(settings))) == as_dict(settings)
 
 
 @pytest.mark.parametrize(("benchmark", "expected"), [("hd_balls", 3), ("folders", 5)])
@@ -295,6 +309,28 @@ def test_a_run_takes_a_core_for_each_thread_and_each_process_that_loads_images(
     written = {"strategies": "ER", "benchmarks": benchmark}
     [run] = load(written, options={"threads": 3}).runs
     assert cores_of(run) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--address", "127.0.0.1:1"], "--address is an option of --engine ray"),
+        (["--gpus", "0"], "--gpus is an option of --engine ray"),
+        (["--engine", "ray", "--workers", "2"], "an option of --engine local"),
+        (["--engine", "ray", "--cpus", "-1"], "--cpus: -1 is no amount"),
+        (["--engine", "ray", "--gpus", "nan"], "--gpus: nan is no amount"),
+    ],
+)
+def test_options_of_the_other_engine_and_amounts_that_are_none_are_refused(
+    arguments: list[str],
+    answer: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(yaml.dump(SMALL))
+    assert main(["sweep", str(file), *arguments]) == 2
+    assert answer in capsys.readouterr().err
 
 
 def test_the_threads_of_a_run_are_an_option(

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from udil_avalanche.command_line import main
-from udil_avalanche.resolve import resolve
+from udil_avalanche.resolve import SettingsError, resolve
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import Sweep, load_sweep
@@ -30,11 +30,12 @@ def search(tmp_path: Path) -> Sweep:
     return load_sweep(file, options=options)
 
 
-def finish(run: Any, accuracy: float | None) -> None:
+def finish(run: Any, accuracy: float | None, data: str = "hd_balls") -> None:
     folder = RunFolder.of(run)
     folder.begin(run)
     versions = {"commit": "0123456789abcdef"}
-    folder.finish({"avg_acc": accuracy, "seconds": 1.0, "versions": versions})
+    result = {"avg_acc": accuracy, "seconds": 1.0, "versions": versions}
+    folder.finish({**result, "data": data})
 
 
 def test_the_best_on_average_over_the_seeds_is_chosen(search: Sweep) -> None:
@@ -75,7 +76,7 @@ def test_the_config_says_where_it_comes_from_and_can_be_used(
     assert file == tmp_path / "chosen" / "hd_balls" / "er.yaml"
     text = file.read_text()
     assert "best of 3 settings (3 done)" in text
-    assert "20% of the training data" in text
+    assert "20% of the training data of hd_balls" in text
     assert "seeds 100-101; commit 0123456789" in text
     assert "#   50.00 lr=0.5\n#   20.00 lr=0.2\n#   10.00 lr=0.1\n" in text
     assert str(search.file.name) in text
@@ -98,6 +99,44 @@ def test_the_command_chooses_when_all_is_done(
         chosen = tmp_path / "runs" / "chosen" / "rates" / "hd_balls"
         assert (chosen / f"{name}.yaml").exists()
         assert f"{name}.yaml" in shown
+    assert "ER on hd_balls: lr=0.5 is chosen, 50.00 %; see" in shown
+
+
+def test_a_rehearsal_does_not_pass_for_the_search(
+    search: Sweep, tmp_path: Path
+) -> None:
+    output = str(tmp_path / "runs")
+    command = ["sweep", str(search.file), "--output", output, "domains=3"]
+    overridden = load_sweep(
+        search.file, options={"output": output}, overrides=["domains=3"]
+    )
+    for run in overridden.runs:
+        finish(run, 50.0)
+    assert main(command) == 0
+    [er, _] = sorted((tmp_path / "runs" / "chosen").rglob("*.yaml"))
+    assert er.parts[-3:] == ("rates+domains=3", "hd_balls", "er.yaml")
+    assert f"sweep {search.file.as_posix()} domains=3: the best" in er.read_text()
+
+
+def test_ranges_may_be_written_in_any_case(tmp_path: Path) -> None:
+    file = tmp_path / "rates.yaml"
+    names = {"strategies": "UDIL", "benchmarks": "hd_balls", "seeds": 100}
+    search = {"trials": 2, "ranges": {"all": {"c": [1, 2]}}}
+    file.write_text(yaml.dump({**names, "search": search}))
+    sweep = load_sweep(file, options={"output": str(tmp_path / "runs")})
+    for run in sweep.runs:
+        finish(run, run.C)
+    [choice] = choose(sweep)
+    assert [trial.tried for trial in choice.done] == [{"C": 2}, {"C": 1}]
+
+
+def test_trials_with_other_data_are_not_compared(search: Sweep) -> None:
+    """As when MNIST could not be fetched for some of them."""
+    for number, run in enumerate(search.runs):
+        finish(run, 50.0, data="mnist-5000" if number == 3 else "mnist")
+    with pytest.raises(SettingsError, match="on hd_balls had different data") as said:
+        choose(search)
+    assert RunFolder.of(search.runs[3]).path.name in str(said.value)
 
 
 def test_a_damaged_trial_does_not_count(

@@ -9,7 +9,7 @@ from typing import Any
 
 from udil_avalanche.report.collect import Run
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.words import settings_in_words
+from udil_avalanche.words import differing, settings_in_words
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,12 @@ def _text(value: Any) -> str:
 
 def _variants(groups: list[list[Run]], name_samples: bool) -> list[str]:
     recipes = [group[0].recipe for group in groups]
-    differing = [
-        key
-        for key in dict.fromkeys(key for recipe in recipes for key in recipe)
-        if any(recipe.get(key) != recipes[0].get(key) for recipe in recipes)
-        or (key == "train_per_domain" and name_samples and recipes[0][key] is not None)
-    ]
+    keys = differing(recipes)
+    samples = "train_per_domain"
+    if name_samples and samples not in keys and recipes[0][samples] is not None:
+        keys.append(samples)
     return [
-        settings_in_words({key: recipe.get(key) for key in differing})
-        for recipe in recipes
+        settings_in_words({key: recipe.get(key) for key in keys}) for recipe in recipes
     ]
 
 

@@ -11,10 +11,11 @@ from udil_avalanche.errors import RunError
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import as_dict, settings_class
-from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
-
-OTHER_DATA = ("mnist-5000", "core50-sample", "folders:", "arrays:")
-"""How the names of data begin that are not those of the benchmark in the paper."""
+from udil_avalanche.settings.roles import (
+    DATA_SETTINGS,
+    FIRST_SEED_FOR_CHOOSING,
+    OTHER_DATA,
+)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,14 @@ def as_dict(settings: RunSettings) -> dict[str, Any]:
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
+def from_dict(written: dict[str, Any]) -> RunSettings:
+    """The inverse of :func:`as_dict`.
+
+    :param written: all settings by name.
+    """
+    return settings_class(written["strategy"], written["benchmark"])(**written)
+
+
 def meanings(settings: type[RunSettings]) -> dict[str, str]:
     """The line of meaning of every setting, as written below its field.
 
@@ -154,6 +162,7 @@ __all__ = [
     "SeqCORe50Settings",
     "UDILSettings",
     "as_dict",
+    "from_dict",
     "keeps_samples",
     "meanings",
     "settings_class",

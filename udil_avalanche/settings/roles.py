@@ -18,4 +18,7 @@ DATA_SETTINGS = (
 """Settings that change what is to be learned rather than how. How many of the training
 samples are used is how: the test is the same."""
 
-__all__ = ["DATA_SETTINGS", "FIRST_SEED_FOR_CHOOSING"]
+OTHER_DATA = ("mnist-5000", "core50-sample", "folders:", "arrays:")
+"""How the names of data begin that are not those of the benchmark in the paper."""
+
+__all__ = ["DATA_SETTINGS", "FIRST_SEED_FOR_CHOOSING", "OTHER_DATA"]

@@ -9,10 +9,13 @@ from udil_avalanche.resolve import SettingsError, nearest
 from udil_avalanche.settings import RunSettings, keeps_samples
 from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.sweep.reserved import refuse_reserved
-from udil_avalanche.sweep.values import combinations
+from udil_avalanche.sweep.values import combinations, mapping_of
 
 KEYS = ("trials", "validation", "ranges")
 DEFAULT_VALIDATION = 0.1
+OF_THE_DATA = ("validation", "data", "train_per_domain", *DATA_SETTINGS)
+"""What decides on which samples a trial learns and is compared; the held-out ones are
+among the training samples that are used."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,11 @@ class Budget:
         for benchmark in dict.fromkeys(run.benchmark for run in runs):
             _refuse_differences([run for run in runs if run.benchmark == benchmark])
         for run in runs:
-            _refuse_reported([run.seed])
+            if run.seed < FIRST_SEED_FOR_CHOOSING:
+                raise SettingsError(
+                    f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which "
+                    f"are not reported; it has {run.seed}"
+                )
             if run.validation <= 0:
                 raise SettingsError(
                     "a search compares on held-out training data: validation must be "
@@ -51,10 +58,7 @@ class Budget:
 
 
 def budget_of(
-    search: dict[str, Any],
-    strategies: Sequence[str],
-    seeds: Sequence[Any],
-    sizes: Sequence[Any],
+    search: dict[str, Any], strategies: Sequence[str], sizes: Sequence[Any]
 ) -> Budget:
     """Check a search and choose what it tries.
 
@@ -64,25 +68,24 @@ def budget_of(
     :param search: ``trials``, ``ranges`` (for each strategy, or for ``all``) and
         perhaps ``validation``, as written in the sweep.
     :param strategies: the strategies of the sweep.
-    :param seeds: its seeds.
     :param sizes: its sizes of the memory.
     :raises SettingsError: if it could not choose fairly.
     """
     search = {nearest(key, KEYS, "entry of search"): search[key] for key in search}
     if not isinstance(search.get("trials"), int) or search["trials"] < 1:
         raise SettingsError("search needs trials: how many settings each method gets")
-    _refuse_reported(seeds)
     if len(sizes) > 1:
         raise SettingsError("a search has one size of the memory, not several")
-    validation = float(search.get("validation", DEFAULT_VALIDATION))
-    if not 0 < validation < 1:
+    validation = search.get("validation", DEFAULT_VALIDATION)
+    if not isinstance(validation, float) or not 0 < validation < 1:
         raise SettingsError("search: validation must be above 0 and below 1")
-    ranges = search.get("ranges")
-    if not isinstance(ranges, dict):
+    if not search.get("ranges"):
         raise SettingsError("search needs ranges: settings to try for each strategy")
     by_strategy = {
-        nearest(str(name), [*strategies, "all"], "strategy of the sweep"): entry or {}
-        for name, entry in ranges.items()
+        nearest(name, [*strategies, "all"], "strategy of the sweep"): mapping_of(
+            f"ranges of {name}", entry
+        )
+        for name, entry in mapping_of("ranges", search["ranges"]).items()
     }
     for entry in by_strategy.values():
         refuse_reserved(entry, "ranges")
@@ -97,18 +100,9 @@ def budget_of(
     return Budget(trials, validation)
 
 
-def _refuse_reported(seeds: Sequence[Any]) -> None:
-    reported = [seed for seed in seeds if int(seed) < FIRST_SEED_FOR_CHOOSING]
-    if reported:
-        raise SettingsError(
-            f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which are not "
-            f"reported; it has {', '.join(map(str, reported))}"
-        )
-
-
 def _refuse_differences(runs: Sequence[RunSettings]) -> None:
     keeping = [run for run in runs if keeps_samples(run.strategy)]
-    of_all = [(key, runs) for key in ("validation", "data", *DATA_SETTINGS)]
+    of_all = [(key, runs) for key in OF_THE_DATA]
     for key, compared in [*of_all, ("memory", keeping)]:
         values = {getattr(run, key) for run in compared if hasattr(run, key)}
         if len(values) > 1:

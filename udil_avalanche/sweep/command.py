@@ -1,6 +1,7 @@
 """``run_experiments.py sweep``."""
 
 import argparse
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.board import Board
 from udil_avalanche.sweep.events import Event
 from udil_avalanche.sweep.grid import Sweep, load_sweep
-from udil_avalanche.sweep.live_table import LiveTable, summary, title
+from udil_avalanche.sweep.live_table import LiveTable, summary
 from udil_avalanche.sweep.local import cores, cores_of, run_locally
 from udil_avalanche.sweep.ray_engine import run_on_ray
 from udil_avalanche.sweep.search import choose, write_choice
+from udil_avalanche.sweep.titles import Titles
+
+OPTIONS_OF_AN_ENGINE = {"local": ("workers",), "ray": ("address", "cpus", "gpus")}
 
 
 def sweep(arguments: Sequence[str]) -> int:
@@ -28,12 +32,14 @@ def sweep(arguments: Sequence[str]) -> int:
     unknown = [argument for argument in rest if argument.startswith("-")]
     if unknown:
         raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
+    _refuse_the_other_engine(given)
     if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
         raise SettingsError("sweep takes the threads of a run by --threads N")
     options = {"threads": given.threads}
     if given.output is not None:
         options["output"] = given.output
     planned = load_sweep(given.file, options=options, overrides=rest)
+    title = Titles(planned.runs)
     if given.list:
         for run in planned.runs:
             state = "done" if RunFolder.of(run).is_done else "left"
@@ -54,6 +60,13 @@ def sweep(arguments: Sequence[str]) -> int:
     return 1 if board.failed else 0
 
 
+def _refuse_the_other_engine(given: argparse.Namespace) -> None:
+    for engine, names in OPTIONS_OF_AN_ENGINE.items():
+        for name in names:
+            if engine != given.engine and getattr(given, name) is not None:
+                raise SettingsError(f"--{name} is an option of --engine {engine}")
+
+
 def _events(
     given: argparse.Namespace,
     runs: Sequence[RunSettings],
@@ -67,15 +80,16 @@ def _events(
         if cpus is None:
             here = given.address is None
             cpus = min(cores_of_a_run, cores()) if here else cores_of_a_run
-        return run_on_ray(runs, address=given.address, cpus=cpus, gpus=given.gpus)
+        return run_on_ray(runs, address=given.address, cpus=cpus, gpus=given.gpus or 0)
     return run_locally(runs, workers=workers, threads=given.threads)
 
 
 def _choose(planned: Sweep) -> None:
-    folder = Path(planned.runs[0].output) / "chosen" / planned.file.stem
+    folder = Path(planned.runs[0].output) / "chosen" / planned.name
     for choice in choose(planned):
-        print(f"{title(choice.best.runs[0])}: {choice.best.accuracy:.2f} %, ", end="")
-        print(f"chosen: {write_choice(choice, folder, planned)}")
+        best, run = choice.best, choice.best.runs[0]
+        print(f"{run.strategy} on {run.benchmark}: {best.in_words} is chosen, ", end="")
+        print(f"{best.accuracy:.2f} %; see {write_choice(choice, folder, planned)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,13 +120,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--cpus",
-        type=float,
+        type=_amount,
         metavar="N",
         help="ray: CPUs of a run; by default one for each thread, and for each"
         " process that loads images",
     )
     parser.add_argument(
-        "--gpus", type=float, default=0, metavar="N", help="ray: GPUs of a run"
+        "--gpus", type=_amount, metavar="N", help="ray: GPUs of a run; none by default"
     )
     parser.add_argument("--output", metavar="DIR", help="folder for the run folders")
     parser.add_argument(
@@ -126,6 +140,13 @@ def _count(written: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{written} is less than 1")
     return number
+
+
+def _amount(written: str) -> float:
+    amount = float(written)
+    if not 0 <= amount < math.inf:
+        raise argparse.ArgumentTypeError(f"{written} is no amount")
+    return amount
 
 
 __all__ = ["sweep"]

@@ -13,7 +13,7 @@ from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
 from udil_avalanche.sweep.budget import Budget, budget_of
 from udil_avalanche.sweep.reserved import refuse_reserved
-from udil_avalanche.sweep.values import combinations, values_of
+from udil_avalanche.sweep.values import combinations, mapping_of, values_of
 
 KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
 
@@ -26,11 +26,19 @@ class Sweep:
     :param runs: their settings, in the order in which they start: one seed after
         another, so that whatever is done after a while is broad rather than deep.
     :param budget: how settings are chosen, if that is what it is for.
+    :param overrides: what the command line says of all runs, as ``key=value``.
     """
 
     file: Path
     runs: list[RunSettings] = field(default_factory=list)
     budget: Budget | None = None
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the file, and what makes the runs others than it says: so that a
+        rehearsal is not taken for the search."""
+        return "+".join([self.file.stem, *self.overrides]).replace("/", "_")
 
 
 def load_sweep(
@@ -69,14 +77,14 @@ def _sweep(
     benchmarks = _names(written, "benchmarks", BENCHMARKS)
     seeds = values_of("seeds", written.get("seeds", 0))
     sizes = values_of("memory", written.get("memory"))
-    fixed = _mapping("settings", written.get("settings"))
+    fixed = mapping_of("settings", written.get("settings"))
     refuse_reserved(fixed, "settings")
     budget = None
     if "search" in written:
         if len(combinations(fixed)) > 1:
             raise SettingsError("in a search, what varies belongs into its ranges")
-        search = _mapping("search", written["search"])
-        budget = budget_of(search, strategies, seeds, sizes)
+        search = mapping_of("search", written["search"])
+        budget = budget_of(search, strategies, sizes)
     common = {**(budget.options if budget else {}), **options}
     found: dict[Path, RunSettings] = {}
     for seed, benchmark, memory, strategy in itertools.product(
@@ -99,7 +107,7 @@ def _sweep(
                 )
     if budget is not None:
         budget.check(list(found.values()))
-    return Sweep(file, list(found.values()), budget)
+    return Sweep(file, list(found.values()), budget, tuple(overrides))
 
 
 def _memory_option(strategy: str, memory: int | None) -> dict[str, Any]:
@@ -127,14 +135,6 @@ def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list
     listed = values_of(kind, written[kind])
     singular = {"strategies": "strategy", "benchmarks": "benchmark"}[kind]
     return [nearest(str(name), known, singular) for name in listed]
-
-
-def _mapping(key: str, written: Any) -> dict[str, Any]:
-    if written is None:
-        return {}
-    if not isinstance(written, dict):
-        raise SettingsError(f"{key} must hold lines of key: value")
-    return {str(name): value for name, value in written.items()}
 
 
 __all__ = ["KEYS", "Sweep", "load_sweep"]

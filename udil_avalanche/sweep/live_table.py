@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from udil_avalanche.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings
+from udil_avalanche.settings.roles import OTHER_DATA
 from udil_avalanche.sweep.board import Board, progress_of
 from udil_avalanche.sweep.events import Event, Failed, Finished
+from udil_avalanche.sweep.titles import Titles
 from udil_avalanche.words import duration
 
 
@@ -25,6 +26,7 @@ class LiveTable:
 
     def __init__(self, board: Board, console: Console | None = None) -> None:
         self._board = board
+        self._title = Titles(board.runs)
         self._console = console or Console(
             force_terminal=sys.stdout.isatty(), soft_wrap=not sys.stdout.isatty()
         )
@@ -59,12 +61,14 @@ class LiveTable:
                 result = RunFolder.of(event.run).result()
                 accuracy = _percent(result["avg_acc"])
                 said = f"{accuracy} in {duration(result['seconds'])}"
+                if result["data"].startswith(OTHER_DATA):
+                    said += f", by the data {result['data']}"
             case Failed():
                 said = f"FAILED: {event.reason}"
             case _:
                 return
         ended = self._board.done_before + self._board.done + len(self._board.failed)
-        line = f"{ended}/{len(self._board.runs)} {title(event.run)}: {said}"
+        line = f"{ended}/{len(self._board.runs)} {self._title(event.run)}: {said}"
         self._console.print(line, markup=False, highlight=False)
 
     def render(self) -> Group:
@@ -76,7 +80,7 @@ class LiveTable:
         for run, begun in list(board.running.values()):
             domain, accuracy = progress_of(run)
             table.add_row(
-                title(run),
+                self._title(run),
                 f"{domain}/{run.domains or '?'}",
                 _percent(accuracy),
                 duration(board.clock() - begun),
@@ -86,15 +90,6 @@ class LiveTable:
 
 def _percent(accuracy: float | None) -> str:
     return "-" if accuracy is None else f"{accuracy:.1f} %"
-
-
-def title(run: RunSettings) -> str:
-    """A run in a few words.
-
-    :param run: its settings.
-    """
-    kept = f", memory {run.memory}" if run.memory else ""
-    return f"{run.strategy} on {run.benchmark}{kept}, seed {run.seed}"
 
 
 def summary(board: Board) -> str:
@@ -115,4 +110,4 @@ def summary(board: Board) -> str:
     return ", ".join(parts)
 
 
-__all__ = ["LiveTable", "summary", "title"]
+__all__ = ["LiveTable", "summary"]

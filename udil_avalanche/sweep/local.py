@@ -124,7 +124,7 @@ def _outcome(settings: RunSettings, child: BaseProcess) -> Event:
         log.unlink(missing_ok=True)
         return Finished(settings)
     code = child.exitcode or 0
-    said = log.read_text().splitlines() if log.exists() else []
+    said = log.read_text(errors="replace").splitlines() if log.exists() else []
     last = [line.strip() for line in said if line.strip()][-1:]
     if code < 0:
         reason = f"ended by {signal.Signals(-code).name}"

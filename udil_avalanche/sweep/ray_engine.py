@@ -68,7 +68,16 @@ def run_on_ray(
         if address is None
         else {"address": address}
     )
-    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+    except (RuntimeError, ConnectionError) as error:
+        if address is None:
+            raise
+        reason = " ".join(str(error).split())
+        raise SettingsError(
+            f"cannot join the Ray cluster at {address}, of which this machine has to "
+            f"be a node: {reason}"
+        ) from error
     try:
         look_for_room(ray.nodes(), cpus, gpus, may_grow=address is not None)
         here = NodeAffinitySchedulingStrategy(

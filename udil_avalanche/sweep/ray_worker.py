@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from udil_avalanche.errors import RunLocked, RunStopped
-from udil_avalanche.sweep.worker import settings_from
+from udil_avalanche.settings import from_dict
 
 SECONDS_FOR_A_LOCK = 120
 """On file systems of a network, the lock of a worker that was lost may outlive it."""
@@ -55,7 +55,7 @@ def work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
     until = time.monotonic() + SECONDS_FOR_A_LOCK
     while True:
         try:
-            run(settings_from(written))
+            run(from_dict(written))
             return
         except RunStopped as stopped:
             raise WorkerStopped(str(stopped)) from None

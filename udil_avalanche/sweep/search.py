@@ -9,11 +9,12 @@ from typing import Any
 import yaml
 
 from udil_avalanche.errors import RunError
+from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import RunSettings, as_dict, settings_class
 from udil_avalanche.sweep.grid import Sweep
 from udil_avalanche.whole_file import whole_file
-from udil_avalanche.words import TITLES, number_list, settings_in_words
+from udil_avalanche.words import TITLES, differing, number_list, settings_in_words
 
 NOT_IN_A_CONFIG = (
     "strategy",
@@ -43,6 +44,11 @@ class Trial:
         """The average accuracy on the data held out, on average over the seeds."""
         return statistics.fmean(result["avg_acc"] for result in self.results)
 
+    @property
+    def in_words(self) -> str:
+        """What was tried."""
+        return settings_in_words(self.tried) or "the only trial"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -57,6 +63,11 @@ class Choice:
     others: tuple[Trial, ...]
     trials: int
 
+    @property
+    def done(self) -> list[Trial]:
+        """The trials that are done, the better first."""
+        return [self.best, *self.others]
+
 
 def choose(sweep: Sweep) -> list[Choice]:
     """Choose for each method on each benchmark the settings with the highest average
@@ -66,6 +77,7 @@ def choose(sweep: Sweep) -> list[Choice]:
     of the budget.
 
     :param sweep: a search.
+    :raises SettingsError: if trials on a benchmark had different data.
     """
     assert sweep.budget is not None
     choices = []
@@ -77,7 +89,7 @@ def choose(sweep: Sweep) -> list[Choice]:
             if (run.benchmark, run.strategy) == (benchmark, strategy)
         ]
         groups = _by_trial(here)
-        tried = sorted({key for each in sweep.budget.trials[strategy] for key in each})
+        tried = differing([as_dict(first) for first, *_ in groups])
         done = [
             Trial(
                 tuple(group),
@@ -90,6 +102,7 @@ def choose(sweep: Sweep) -> list[Choice]:
         if done:
             best, *others = sorted(done, key=lambda trial: -trial.accuracy)
             choices.append(Choice(best, tuple(others), len(groups)))
+    _refuse_different_data(choices)
     return choices
 
 
@@ -107,6 +120,20 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     with whole_file(path) as unfinished:
         unfinished.write_text(_origin(choice, sweep) + _config(run))
     return path
+
+
+def _refuse_different_data(choices: Sequence[Choice]) -> None:
+    found: dict[str, dict[str, RunSettings]] = {}
+    for trial in (trial for choice in choices for trial in choice.done):
+        for run, result in zip(trial.runs, trial.results, strict=True):
+            found.setdefault(run.benchmark, {}).setdefault(result["data"], run)
+    for benchmark, by_data in found.items():
+        if len(by_data) > 1:
+            each = (f"{RunFolder.of(run).path} {name}" for name, run in by_data.items())
+            raise SettingsError(
+                f"trials on {benchmark} had different data ({', '.join(each)}): remove "
+                "those with other data than you want, and start the search again"
+            )
 
 
 def _results(runs: Sequence[RunSettings]) -> list[dict[str, Any]] | None:
@@ -135,16 +162,17 @@ def _by_trial(runs: Sequence[RunSettings]) -> list[list[RunSettings]]:
 def _origin(choice: Choice, sweep: Sweep) -> str:
     best, run = choice.best, choice.best.runs[0]
     seeds = number_list([each.seed for each in best.runs])
-    commits = sorted({str(each["versions"]["commit"])[:10] for each in best.results})
+    results = [result for trial in choice.done for result in trial.results]
+    commits = sorted({str(result["versions"]["commit"])[:10] for result in results})
+    command = ["run_experiments.py sweep", sweep.file.as_posix(), *sweep.overrides]
     lines = [
         f"{run.strategy} on {TITLES.get(run.benchmark, run.benchmark)}, memory "
-        f"{run.memory}: {settings_in_words(best.tried)}",
-        f"chosen by run_experiments.py sweep {sweep.file.as_posix()}: the best of "
-        f"{choice.trials} settings ({len(choice.others) + 1} done)",
-        f"by the average accuracy on {run.validation:.0%} of the training data, held "
-        f"out; seeds {seeds}; commit {', '.join(commits)}",
-        f"  {best.accuracy:.2f} {settings_in_words(best.tried)}",
-        *(f"  {o.accuracy:.2f} {settings_in_words(o.tried)}" for o in choice.others),
+        f"{run.memory}: {best.in_words}",
+        f"chosen by {' '.join(command)}: the best of "
+        f"{choice.trials} settings ({len(choice.done)} done)",
+        f"by the average accuracy on {run.validation:.0%} of the training data of "
+        f"{results[0]['data']}, held out; seeds {seeds}; commit {', '.join(commits)}",
+        *(f"  {trial.accuracy:.2f} {trial.in_words}" for trial in choice.done),
     ]
     return "".join(f"# {line}\n" for line in lines)
 

@@ -23,6 +23,20 @@ def values_of(key: str, written: Any) -> list[Any]:
     return values
 
 
+def mapping_of(key: str, written: Any) -> dict[str, Any]:
+    """What is written below a key, by name; nothing written is none.
+
+    :param key: the key, for the message.
+    :param written: what is written there.
+    :raises SettingsError: if there is something else than lines of ``key: value``.
+    """
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        raise SettingsError(f"{key} must hold lines of key: value")
+    return {str(name): value for name, value in written.items()}
+
+
 def combinations(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every combination of the values of some settings.
 
@@ -59,4 +73,4 @@ def _plain_number(value: float) -> float | int:
     return int(rounded) if rounded.is_integer() else rounded
 
 
-__all__ = ["combinations", "values_of"]
+__all__ = ["combinations", "mapping_of", "values_of"]

@@ -7,16 +7,8 @@ import threading
 import traceback
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError, resolve
-from udil_avalanche.settings import RunSettings
-
-
-def settings_from(written: dict[str, Any]) -> RunSettings:
-    """The settings of a run, from what :func:`udil_avalanche.settings.as_dict` gave.
-
-    :param written: all of them by name.
-    """
-    return resolve(options=written)
+from udil_avalanche.resolve import SettingsError
+from udil_avalanche.settings import from_dict
 
 
 def work(written: dict[str, Any], log: str) -> None:
@@ -32,7 +24,7 @@ def work(written: dict[str, Any], log: str) -> None:
     try:
         from udil_avalanche.experiment import run
 
-        run(settings_from(written))
+        run(from_dict(written))
     except SettingsError as error:
         print(error, file=sys.stderr, flush=True)
         sys.exit(2)
@@ -49,4 +41,4 @@ def _end_with_the_sweep() -> None:
     os._exit(1)
 
 
-__all__ = ["settings_from", "work"]
+__all__ = ["work"]
