@@ -113,6 +113,17 @@ def test_no_command_for_data_that_no_setting_names(
     assert "What is missing" not in file.read_text()
 
 
+def test_the_command_for_a_missing_cell_names_the_folder_that_is_the_task(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", "folders", domains=2, data="folders:photos", root="my photos")
+    file = tmp_path / "RESULTS.md"
+    assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
+    assert (
+        "--benchmark folders --seed 0 domains=2 'data=my photos'`" in file.read_text()
+    )
+
+
 def test_the_command_for_a_missing_cell_takes_as_few_samples_as_the_others(
     make_run: Any, tmp_path: Path
 ) -> None:
@@ -204,6 +215,39 @@ def test_only_the_runs_of_a_sweep(
     shown = capsys.readouterr().out
     assert "**71.0**" in shown and "99.0" not in shown
     assert "Runs left out: 1 not part of the sweep." in shown
+
+
+def test_the_runs_of_several_sweeps_are_kept_together(
+    tmp_path: Path, write_run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(tmp_path / "runs"), "--keep", str(tmp_path / "results")]
+    for strategy, accuracy in (("ER", 71.0), ("SI", 72.0), ("LwF", 73.0)):
+        sweep = tmp_path / f"{strategy}.yaml"
+        sweep.write_text(f"strategies: [{strategy}]\nbenchmarks: [hd_balls]\n")
+        [run] = load_sweep(sweep).runs
+        settings = {**as_dict(run), "data": None, "output": tmp_path / "runs"}
+        write_run(**settings, accuracy=accuracy)
+        if strategy != "LwF":
+            arguments += ["--sweep", str(sweep)]
+    assert main(["report", *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert "**72.0**" in shown and "*71.0*" in shown and "73.0" not in shown
+    assert len(list((tmp_path / "results").rglob("result.json"))) == 2
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "embeddings.json"])
+def test_a_run_with_a_damaged_file_is_left_out(
+    name: str, make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run("ER")
+    damaged = make_run("UDIL") / name
+    damaged.write_text(damaged.read_text()[:-20])
+    page, kept = tmp_path / "report.html", tmp_path / "results"
+    arguments = ["--html", str(page), "--keep", str(kept)]
+    assert main(["report", str(tmp_path / "runs"), *arguments]) == 0
+    assert len(list(kept.rglob("result.json"))) == 1
+    assert main(["report", str(tmp_path / "runs")]) == 0
+    assert f"{name} was altered after the run was done" in capsys.readouterr().out
 
 
 def test_runs_are_not_kept_among_others(

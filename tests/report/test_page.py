@@ -64,7 +64,8 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
     anchors = set(re.findall(r'id="([^"]+)"', text))
     targets = re.findall(r'href="#([^"]+)"', text)
     assert set(targets) <= anchors
-    assert len([target for target in targets if target.startswith("cell-")]) == 12 + 11
+    to_cells = [target for target in targets if target.startswith("cell-")]
+    assert len(to_cells) == 12 + 11 + 2, "in the table, and of the best method"
     commit = str(versions()["commit"] or "unknown")[:10]
     assert text.count(f'<td class="text">{commit}') == 36
     folders = re.findall(r'<td class="text"><a href="([^"]+)">', text)
@@ -72,6 +73,19 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
     for folder in folders:
         assert (report.parent / unquote(folder) / "result.json").exists()
     assert len(re.findall(r"<code>python run_experiments.py ", text)) == 36
+
+
+def test_figures_over_stretches_of_domains_lead_to_their_runs(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", "rotated_mnist")
+    file = tmp_path / "report.html"
+    assert main(["report", str(tmp_path), "--html", str(file)]) == 0
+    _, _, stretches = file.read_text().partition('<details class="course">')
+    ours = re.findall(r'<td class="ours">(.*?)</td>', stretches)
+    assert len(ours) == 4
+    for figure in ours:
+        assert re.fullmatch(r'<a href="#cell-[^"]+">[\d.]+</a>', figure)
 
 
 def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> None:
@@ -124,7 +138,7 @@ def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> N
     assert "Embeddings" not in text and "Coefficients" not in text
     # After each domain but the last it has 80 + 5 * 20 / 19 percent.
     assert '<th colspan="2">domains 1-5</th>' in text
-    assert text.count('<td class="ours">85.3</td>') == 3
+    assert len(re.findall(r'<td class="ours"><a [^>]*>85.3</a></td>', text)) == 3
 
 
 def test_the_embeddings_are_those_of_the_first_seed_that_has_them(

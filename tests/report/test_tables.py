@@ -331,3 +331,11 @@ def test_the_command_of_a_run_that_would_not_do_with_the_configured_domains(
     [run] = collect([tmp_path]).runs
     assert "--memory 10 --seed 0" in command_again(run)
     assert "domains=5" in command_again(run)
+
+
+def test_the_command_of_a_run_does_not_name_where_mnist_lay(
+    make_run: Any, tmp_path: Path
+) -> None:
+    make_run("ER", "rotated_mnist", root=str(tmp_path / "datasets"))
+    [run] = collect([tmp_path / "runs"]).runs
+    assert "data=" not in command_again(run)

@@ -17,6 +17,9 @@ from udil_avalanche.settings.roles import (
     OTHER_DATA,
 )
 
+READ = ("metrics.jsonl", "embeddings.json")
+"""What a report reads of a run besides its result."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -167,6 +170,7 @@ def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str
         return "not finished"
     try:
         result = folder.result()
+        folder.check([name for name in READ if (folder.path / name).exists()])
     except RunError as error:
         return " ".join(["damaged:", *str(error).split()])
     if result["settings"]["validation"] > 0:
@@ -178,4 +182,4 @@ def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str
     return None
 
 
-__all__ = ["Run", "RunCollection", "collect"]
+__all__ = ["READ", "Run", "RunCollection", "collect"]

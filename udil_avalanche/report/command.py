@@ -24,7 +24,7 @@ def report(arguments: Sequence[str]) -> int:
     :raises SettingsError: if there is nothing to report.
     """
     given = _parser().parse_args(arguments)
-    only = None if given.sweep is None else _identities(given.sweep)
+    only = _identities(given.sweep) if given.sweep else None
     found = _collect(given.runs, only)
     if given.keep is not None:
         keep(found.runs, given.keep)
@@ -57,9 +57,10 @@ def _collect(
     return found
 
 
-def _identities(sweep: Path) -> set[str]:
+def _identities(sweeps: Sequence[Path]) -> set[str]:
     return {
         f"{run.benchmark}/{RunFolder.of(run).path.name}"
+        for sweep in sweeps
         for run in load_sweep(sweep).runs
     }
 
@@ -89,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         "--sweep",
         metavar="FILE",
         type=Path,
-        help="report only the runs of this sweep, by the configurations as they are",
+        action="append",
+        help="report only the runs of this sweep, by the configurations as they are;"
+        " may be given several times",
     )
     parser.add_argument(
         "--keep",

@@ -7,13 +7,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from udil_avalanche.report.collect import Run
+from udil_avalanche.report.collect import READ, Run
 from udil_avalanche.resolve import SettingsError
 from udil_avalanche.run_folder import RunFolder
 from udil_avalanche.whole_file import whole_file
-
-COPIED = ("metrics.jsonl", "embeddings.json")
-"""What a report reads besides the settings and the result."""
 
 PLACES = ("output", "data")
 """Settings that may name folders of the machine on which the run took place."""
@@ -34,7 +31,7 @@ def keep(runs: Collection[Run], folder: Path) -> None:
         if kept.path.resolve() == run.folder.resolve():
             continue
         kept.path.mkdir(parents=True, exist_ok=True)
-        for name in COPIED:
+        for name in READ:
             if (run.folder / name).exists():
                 with whole_file(kept.path / name) as unfinished:
                     shutil.copyfile(run.folder / name, unfinished)

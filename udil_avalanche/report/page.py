@@ -115,7 +115,8 @@ def _course(table: Table) -> dict[str, Any] | None:
                 )
                 for metric in metrics
             ]
-            rows.append({"name": row.name, "figures": figures})
+            link = f"#{row.cell.anchor}"
+            rows.append({"name": row.name, "link": link, "figures": figures})
     return {"heads": [_head(metric) for metric in metrics], "rows": rows}
 
 
