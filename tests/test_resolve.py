@@ -5,7 +5,13 @@ import pytest
 
 from udil_avalanche.presets import PRESETS
 from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
-from udil_avalanche.settings import BENCHMARKS, STRATEGIES, UDILSettings, as_dict
+from udil_avalanche.settings import (
+    BENCHMARKS,
+    STRATEGIES,
+    UDILSettings,
+    as_dict,
+    settings_class,
+)
 
 PAIRS = [(strategy, benchmark) for strategy in STRATEGIES for benchmark in BENCHMARKS]
 
@@ -245,3 +251,9 @@ def test_the_names_of_coefficients_in_any_case() -> None:
 def test_every_preset_can_be_chosen() -> None:
     for name in PRESETS:
         resolve("UDIL", "hd_balls", overrides=[f"coefficients={name}"])
+
+
+def test_without_configurations_the_defaults_count() -> None:
+    defaults = settings_class("UDIL", "hd_balls")()
+    assert as_dict(resolve("UDIL", "hd_balls", configs=None)) == as_dict(defaults)
+    assert as_dict(resolve("UDIL", "hd_balls")) != as_dict(defaults)

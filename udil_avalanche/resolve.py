@@ -39,7 +39,7 @@ def resolve(
     config_file: str | Path | None = None,
     options: Mapping[str, Any] | None = None,
     overrides: Iterable[str] = (),
-    configs: Path = CONFIGS,
+    configs: Path | None = CONFIGS,
 ) -> RunSettings:
     """Put the settings of a run together and check them.
 
@@ -51,7 +51,8 @@ def resolve(
     :param config_file: YAML file with settings, such as the ``settings.yaml`` of a run.
     :param options: settings by name; None is a value like others, null.
     :param overrides: settings as ``"key=value"``.
-    :param configs: folder with the settings that are known to work.
+    :param configs: folder with the settings that are known to work; None for the
+        defaults instead.
     :raises SettingsError: if a name or a value is wrong.
     """
     stages = [] if config_file is None else [_load(Path(config_file))]
@@ -69,6 +70,8 @@ def resolve(
             raise SettingsError(f"choose a {kind}: --{kind} {' | '.join(known)}")
         names[kind] = nearest(str(written[-1]), known, kind)
 
+    if configs is None:
+        return _merge(settings_class(**names), stages)
     if configs.is_dir():
         tried = configs / names["benchmark"] / f"{names['strategy'].lower()}.yaml"
         if tried.exists():

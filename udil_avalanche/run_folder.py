@@ -103,7 +103,8 @@ class RunFolder:
         :raises RunError: with the difference, as far as it has an effect.
         """
         try:
-            begun = _effective(resolve(config_file=self.path / "settings.yaml"))
+            file = self.path / "settings.yaml"
+            begun = _effective(resolve(config_file=file, configs=None))
         except SettingsError as error:
             raise RunError(f"{error}\n{self._remedy}") from error
         wanted = _effective(settings)

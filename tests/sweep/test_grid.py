@@ -203,6 +203,12 @@ def test_a_search_does_not_vary_what_a_sweep_has_a_word_for(
         load({**SMALL, "seeds": 100, "search": search})
 
 
+def test_the_share_held_out_may_be_written_as_a_power(load: Any) -> None:
+    search = "{trials: 2, validation: 1e-1, ranges: {all: {lr: [0.1, 0.2]}}}"
+    names = "strategies: ER\nbenchmarks: hd_balls\nseeds: 100\n"
+    assert load(f"{names}search: {search}").runs[0].validation == 0.1
+
+
 def test_a_search_compares_only_equal_memories(tmp_path: Path, load: Any) -> None:
     (tmp_path / "hd_balls").mkdir()
     (tmp_path / "hd_balls" / "er.yaml").write_text("memory: 200")
@@ -319,6 +325,9 @@ def test_a_run_takes_a_core_for_each_thread_and_each_process_that_loads_images(
         (["--engine", "ray", "--workers", "2"], "an option of --engine local"),
         (["--engine", "ray", "--cpus", "-1"], "--cpus: -1 is no amount"),
         (["--engine", "ray", "--gpus", "nan"], "--gpus: nan is no amount"),
+        (["--engine", "ray", "--gpus", "two"], "--gpus: two is no amount"),
+        (["--workers", "0"], "--workers: 0 is no whole number from 1 on"),
+        (["--threads", "two"], "--threads: two is no whole number from 1 on"),
     ],
 )
 def test_options_of_the_other_engine_and_amounts_that_are_none_are_refused(

@@ -1,5 +1,6 @@
 """What a search may try: the same number of settings for every method."""
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,8 +77,11 @@ def budget_of(
         raise SettingsError("search needs trials: how many settings each method gets")
     if len(sizes) > 1:
         raise SettingsError("a search has one size of the memory, not several")
-    validation = search.get("validation", DEFAULT_VALIDATION)
-    if not isinstance(validation, float) or not 0 < validation < 1:
+    try:
+        validation = float(search.get("validation", DEFAULT_VALIDATION))
+    except (TypeError, ValueError):
+        validation = math.nan
+    if not 0 < validation < 1:
         raise SettingsError("search: validation must be above 0 and below 1")
     if not search.get("ranges"):
         raise SettingsError("search needs ranges: settings to try for each strategy")

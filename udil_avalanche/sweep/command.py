@@ -88,8 +88,9 @@ def _choose(planned: Sweep) -> None:
     folder = Path(planned.runs[0].output) / "chosen" / planned.name
     for choice in choose(planned):
         best, run = choice.best, choice.best.runs[0]
-        print(f"{run.strategy} on {run.benchmark}: {best.in_words} is chosen, ", end="")
-        print(f"{best.accuracy:.2f} %; see {write_choice(choice, folder, planned)}")
+        file = write_choice(choice, folder, planned)
+        chosen = f"{best.in_words} is chosen, {best.accuracy:.2f} %"
+        print(f"{run.strategy} on {run.benchmark}: {chosen}; see {file}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -136,14 +137,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(written: str) -> int:
-    number = int(written)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{written} is less than 1")
-    return number
+    if not written.isdecimal() or int(written) < 1:
+        raise argparse.ArgumentTypeError(f"{written} is no whole number from 1 on")
+    return int(written)
 
 
 def _amount(written: str) -> float:
-    amount = float(written)
+    try:
+        amount = float(written)
+    except ValueError:
+        amount = math.nan
     if not 0 <= amount < math.inf:
         raise argparse.ArgumentTypeError(f"{written} is no amount")
     return amount

@@ -1,5 +1,6 @@
 """From the YAML file of a sweep to the settings of its runs."""
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,13 +9,14 @@ from typing import Any
 
 import yaml
 
-from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, resolve
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, plain_name, resolve
+from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
 from udil_avalanche.sweep.budget import Budget, budget_of
 from udil_avalanche.sweep.reserved import refuse_reserved
 from udil_avalanche.sweep.values import combinations, mapping_of, values_of
 
+LONGEST_NAME = 100
 KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
 
 
@@ -38,7 +40,16 @@ class Sweep:
     def name(self) -> str:
         """The name of the file, and what makes the runs others than it says: so that a
         rehearsal is not taken for the search."""
-        return "+".join([self.file.stem, *self.overrides]).replace("/", "_")
+        places = {plain_name(key) for key in WITHOUT_EFFECT} - {"data"}
+        others = sorted(
+            override
+            for override in self.overrides
+            if plain_name(override.partition("=")[0]) not in places
+        )
+        name = "+".join([self.file.stem, *others]).replace("/", "_")
+        if len(name) <= LONGEST_NAME:
+            return name
+        return f"{self.file.stem}+{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def load_sweep(

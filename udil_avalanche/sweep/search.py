@@ -1,7 +1,9 @@
 """Which of the settings that were tried is the best, and where that is written."""
 
+import shlex
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,12 @@ from typing import Any
 import yaml
 
 from udil_avalanche.errors import RunError
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.resolve import SettingsError, plain_name
 from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import RunSettings, as_dict, settings_class
 from udil_avalanche.sweep.grid import Sweep
 from udil_avalanche.whole_file import whole_file
-from udil_avalanche.words import TITLES, differing, number_list, settings_in_words
+from udil_avalanche.words import TITLES, number_list, settings_in_words
 
 NOT_IN_A_CONFIG = (
     "strategy",
@@ -31,7 +33,7 @@ class Trial:
     """Settings that were tried on all seeds of a search.
 
     :param runs: the settings, one for each seed.
-    :param tried: what tells them from the other trials.
+    :param tried: those of the settings that the search varies.
     :param results: what their runs came to.
     """
 
@@ -47,7 +49,7 @@ class Trial:
     @property
     def in_words(self) -> str:
         """What was tried."""
-        return settings_in_words(self.tried) or "the only trial"
+        return settings_in_words(self.tried)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Choice:
         return [self.best, *self.others]
 
 
-def choose(sweep: Sweep) -> list[Choice]:
+def choose(sweep: Sweep) -> Iterator[Choice]:
     """Choose for each method on each benchmark the settings with the highest average
     accuracy on the data that were held out of training.
 
@@ -77,33 +79,24 @@ def choose(sweep: Sweep) -> list[Choice]:
     of the budget.
 
     :param sweep: a search.
-    :raises SettingsError: if trials on a benchmark had different data.
+    :raises SettingsError: at the end, if trials on a benchmark had different data;
+        nothing is chosen there.
     """
-    assert sweep.budget is not None
-    choices = []
-    places = dict.fromkeys((run.benchmark, run.strategy) for run in sweep.runs)
-    for benchmark, strategy in places:
-        here = [
-            run
-            for run in sweep.runs
-            if (run.benchmark, run.strategy) == (benchmark, strategy)
-        ]
-        groups = _by_trial(here)
-        tried = differing([as_dict(first) for first, *_ in groups])
-        done = [
-            Trial(
-                tuple(group),
-                {key: getattr(group[0], key) for key in tried},
-                tuple(results),
-            )
-            for group in groups
-            if (results := _results(group)) is not None
-        ]
-        if done:
-            best, *others = sorted(done, key=lambda trial: -trial.accuracy)
-            choices.append(Choice(best, tuple(others), len(groups)))
-    _refuse_different_data(choices)
-    return choices
+    with_other_data = []
+    for benchmark in dict.fromkeys(run.benchmark for run in sweep.runs):
+        here = [run for run in sweep.runs if run.benchmark == benchmark]
+        strategies = dict.fromkeys(run.strategy for run in here)
+        tried = [_choice(sweep, here, strategy) for strategy in strategies]
+        choices = [choice for choice in tried if choice is not None]
+        if found := _with_other_data(choices):
+            with_other_data += found
+        else:
+            yield from choices
+    if with_other_data:
+        raise SettingsError(
+            "some trials had other data than most on their benchmark, where nothing is "
+            f"chosen: {', '.join(with_other_data)}; remove them and start again"
+        )
 
 
 def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
@@ -122,18 +115,42 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     return path
 
 
-def _refuse_different_data(choices: Sequence[Choice]) -> None:
-    found: dict[str, dict[str, RunSettings]] = {}
-    for trial in (trial for choice in choices for trial in choice.done):
-        for run, result in zip(trial.runs, trial.results, strict=True):
-            found.setdefault(run.benchmark, {}).setdefault(result["data"], run)
-    for benchmark, by_data in found.items():
-        if len(by_data) > 1:
-            each = (f"{RunFolder.of(run).path} {name}" for name, run in by_data.items())
-            raise SettingsError(
-                f"trials on {benchmark} had different data ({', '.join(each)}): remove "
-                "those with other data than you want, and start the search again"
-            )
+def _choice(sweep: Sweep, runs: Sequence[RunSettings], strategy: str) -> Choice | None:
+    """The best of a strategy; None if no trial is done."""
+    assert sweep.budget is not None
+    varied = {
+        plain_name(key) for trial in sweep.budget.trials[strategy] for key in trial
+    }
+    groups = _by_trial([run for run in runs if run.strategy == strategy])
+    done = [
+        Trial(
+            tuple(group),
+            {
+                key: value
+                for key, value in as_dict(group[0]).items()
+                if plain_name(key) in varied
+            },
+            tuple(results),
+        )
+        for group in groups
+        if (results := _results(group)) is not None
+    ]
+    if not done:
+        return None
+    best, *others = sorted(done, key=lambda trial: -trial.accuracy)
+    return Choice(best, tuple(others), len(groups))
+
+
+def _with_other_data(choices: Sequence[Choice]) -> list[str]:
+    """The folders of runs whose data are not those that most have, and their data."""
+    found = [
+        (result["data"], RunFolder.of(run).path)
+        for choice in choices
+        for trial in choice.done
+        for run, result in zip(trial.runs, trial.results, strict=True)
+    ]
+    [(usual, _)] = Counter(data for data, _ in found).most_common(1) or [("", 0)]
+    return [f"{path} ({data})" for data, path in found if data != usual]
 
 
 def _results(runs: Sequence[RunSettings]) -> list[dict[str, Any]] | None:
@@ -164,11 +181,11 @@ def _origin(choice: Choice, sweep: Sweep) -> str:
     seeds = number_list([each.seed for each in best.runs])
     results = [result for trial in choice.done for result in trial.results]
     commits = sorted({str(result["versions"]["commit"])[:10] for result in results})
-    command = ["run_experiments.py sweep", sweep.file.as_posix(), *sweep.overrides]
+    command = shlex.join(["sweep", sweep.file.as_posix(), *sweep.overrides])
     lines = [
         f"{run.strategy} on {TITLES.get(run.benchmark, run.benchmark)}, memory "
         f"{run.memory}: {best.in_words}",
-        f"chosen by {' '.join(command)}: the best of "
+        f"chosen by run_experiments.py {command}: the best of "
         f"{choice.trials} settings ({len(choice.done)} done)",
         f"by the average accuracy on {run.validation:.0%} of the training data of "
         f"{results[0]['data']}, held out; seeds {seeds}; commit {', '.join(commits)}",
