@@ -18,7 +18,7 @@ test: $(READY)
 	$(BIN)/pytest $(ARGS)
 
 bench: $(READY)
-	$(BIN)/python -m udil_avalanche.speed $(ARGS)
+	$(BIN)/python -m bench $(ARGS)
 
 setup: $(READY)
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from udil_avalanche.command_line import main
+from udil_avalanche.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,9 +13,10 @@ from PIL import Image
 from torch import nn
 
 from udil_avalanche.benchmarks import load_mnist
-from udil_avalanche.benchmarks.core50_sample import make_core50_sample
-from udil_avalanche.models import EncoderPredictor
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
+from udil_avalanche.benchmarks.samples.core50 import make_core50_sample
+from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
+from udil_avalanche.data.scenario import DomainScenario
+from udil_avalanche.models.mlp import EncoderPredictor
 
 N_FEATURES = 6
 N_CLASSES = 3

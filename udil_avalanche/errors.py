@@ -1,4 +1,8 @@
-"""Why a run ends before it is done."""
+"""Errors that several rooms raise."""
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be run; the message says what to write instead."""
 
 
 class RunError(RuntimeError):
@@ -21,4 +25,4 @@ class RunStopped(KeyboardInterrupt):
         self.signal_number = signal_number
 
 
-__all__ = ["RunError", "RunLocked", "RunStopped"]
+__all__ = ["RunError", "RunLocked", "RunStopped", "SettingsError"]

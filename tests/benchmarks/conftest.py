@@ -7,8 +7,8 @@ import struct
 import pytest
 import torch
 
-from udil_avalanche.benchmarks.mnist_files import MnistImages
-from udil_avalanche.benchmarks.mnist_sources import FILES, RawFile
+from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages
+from udil_avalanche.benchmarks.fetching.mnist_sources import FILES, RawFile
 
 N_TRAIN, N_TEST = 30, 20
 

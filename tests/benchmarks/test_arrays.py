@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from udil_avalanche.benchmarks import arrays
-from udil_avalanche.benchmarks.bad_data import BadData, BadDataWarning
+from udil_avalanche.benchmarks.reading.bad_data import BadData, BadDataWarning
 
 RNG = np.random.default_rng(0)
 

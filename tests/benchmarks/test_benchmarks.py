@@ -16,12 +16,8 @@ from udil_avalanche.benchmarks import (
     rotated_mnist,
 )
 from udil_avalanche.benchmarks.mnist import rotate
-from udil_avalanche.tensor_data import (
-    DomainScenario,
-    DomainTensors,
-    OneSlot,
-    domain_of,
-)
+from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed, domain_of
+from udil_avalanche.data.scenario import DomainScenario
 
 
 def tensors(experience: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -192,7 +188,7 @@ def test_domains_can_be_pickled_for_workers(mnist_root: Path) -> None:
 
 
 def test_a_domain_whose_making_failed_does_not_spoil_the_others() -> None:
-    slot = OneSlot()
+    slot = LastUsed()
 
     def fail() -> torch.Tensor:
         raise MemoryError

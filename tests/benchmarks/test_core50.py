@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from udil_avalanche.benchmarks import core50, seq_core50
-from udil_avalanche.benchmarks.bad_data import BadData
 from udil_avalanche.benchmarks.core50 import ARCHIVES, Archive
-from udil_avalanche.benchmarks.core50_sample import main, make_core50_sample
+from udil_avalanche.benchmarks.reading.bad_data import BadData
+from udil_avalanche.benchmarks.samples.core50 import main, make_core50_sample
 
 FEW: dict[str, Any] = {"objects": 12, "image_size": 32, "check": False}
 
@@ -97,7 +97,7 @@ def test_without_data_and_network_it_says_what_to_do(tmp_path: Path) -> None:
         "http://127.0.0.1:9/x.zip",
         f"{tmp_path}/core50_128x128.zip",
         f"{tmp_path}/core50_128x128/s1/o1",
-        f"core50_sample {tmp_path}",
+        f"samples.core50 {tmp_path}",
     ):
         assert part in str(caught.value)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from udil_avalanche.benchmarks import folders
-from udil_avalanche.benchmarks.bad_data import BadData, BadDataWarning
+from udil_avalanche.benchmarks.reading.bad_data import BadData, BadDataWarning
 
 Write = Callable[..., Path]
 COUNTS = {

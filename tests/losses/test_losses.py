@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from udil_avalanche.bound import Omega
 from udil_avalanche.losses import (
     classification_loss,
     discriminator_loss,
@@ -17,7 +16,8 @@ from udil_avalanche.losses import (
     model_loss,
     supcon_loss,
 )
-from udil_avalanche.losses.domains import domain_means, domain_weights
+from udil_avalanche.theory.coefficients import Omega
+from udil_avalanche.theory.domains import domain_means, domain_weights
 
 N_CLASSES = 4
 N_PAST = 3

@@ -32,8 +32,8 @@ from udil_avalanche.plugins import (
     SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
-from udil_avalanche.state.strategy_state import load_strategy_state, strategy_state
-from udil_avalanche.state.tree import join, split
+from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
+from udil_avalanche.runs.state.tree import join, split
 
 STRATEGIES: dict[str, Callable[..., Any]] = {
     "Naive": Naive,

@@ -12,9 +12,10 @@ from torch.nn import functional as F
 
 from udil_avalanche.benchmarks import seq_core50
 from udil_avalanche.build import build_strategy
-from udil_avalanche.image_models import IMAGENET, ImageInput
-from udil_avalanche.memory import BalancedMemory
-from udil_avalanche.models import EncoderPredictor
+from udil_avalanche.data.scenario import DomainScenario
+from udil_avalanche.memory.balanced import BalancedMemory
+from udil_avalanche.models.image_models import IMAGENET, ImageInput
+from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.plugins import (
     BalancedReplayPlugin,
     EmbeddingDistillationPlugin,
@@ -23,11 +24,10 @@ from udil_avalanche.plugins import (
     ImageLoaderPlugin,
     RandomFlipPlugin,
 )
-from udil_avalanche.plugins.random_flip import flip
-from udil_avalanche.resolve import resolve
+from udil_avalanche.plugins.training.random_flip import flip
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.settings import STRATEGIES
 from udil_avalanche.strategies import UDIL
-from udil_avalanche.tensor_data import DomainScenario
 
 
 @pytest.fixture

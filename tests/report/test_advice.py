@@ -2,13 +2,13 @@ from pathlib import Path
 from typing import Any
 
 from udil_avalanche.report.advice import Advice, advice
-from udil_avalanche.report.cells import cells_of
 from udil_avalanche.report.collect import collect
+from udil_avalanche.report.seed_groups import seed_groups_of
 from udil_avalanche.report.tables import tables_of
 
 
 def advice_on(place: Path) -> Advice | None:
-    [table] = tables_of(cells_of(collect([place]).runs))
+    [table] = tables_of(seed_groups_of(collect([place]).runs))
     return advice(table)
 
 

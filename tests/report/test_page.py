@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from udil_avalanche.command_line import main
-from udil_avalanche.report.again import command_again
+from udil_avalanche.cli.main import main
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report.collect import collect
-from udil_avalanche.resolve import resolve
-from udil_avalanche.run_folder import RunFolder, versions
+from udil_avalanche.report.rerun_commands import command_again
+from udil_avalanche.runs.run_folder import RunFolder, versions
 
 BROWSER = shutil.which("chromium")
 FLAGS = (

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from udil_avalanche.report.again import command_again
-from udil_avalanche.report.cells import cells_of
+from udil_avalanche.errors import SettingsError
 from udil_avalanche.report.collect import collect
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
@@ -15,15 +14,16 @@ from udil_avalanche.report.paper import (
     PAPER_METHODS,
     paper_figure,
 )
+from udil_avalanche.report.rerun_commands import command_again
+from udil_avalanche.report.seed_groups import seed_groups_of
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table, missing_tables, tables_of
-from udil_avalanche.resolve import SettingsError
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.settings import STRATEGIES
 
 
 def tables(*places: Path) -> list[Table]:
-    return tables_of(cells_of(collect(places).runs))
+    return tables_of(seed_groups_of(collect(places).runs))
 
 
 def row_of(table: Table, method: str) -> Row:
@@ -183,7 +183,7 @@ def test_different_settings_of_a_method_are_never_mixed(
 def test_where_a_run_took_place_does_not_matter(make_run: Any, tmp_path: Path) -> None:
     make_run("ER", threads=1)
     make_run("ER", threads=2, seed=1, output=tmp_path / "elsewhere")
-    [cell] = cells_of(collect([tmp_path]).runs)
+    [cell] = seed_groups_of(collect([tmp_path]).runs)
     assert cell.seeds == [0, 1]
     assert cell.variant == ""
 
@@ -253,19 +253,19 @@ def test_the_peak_memory_is_that_of_the_runs_that_have_it(
     make_run("ER")
     make_run("ER", seed=1)
     first, second = collect([tmp_path]).runs
-    [cell] = cells_of([first, second])
+    [cell] = seed_groups_of([first, second])
     assert cell.peak_memory == 512
     without = replace(first, result={**first.result, "peak_memory_mb": None})
-    [cell] = cells_of([without, second])
+    [cell] = seed_groups_of([without, second])
     assert cell.peak_memory == 512
-    [cell] = cells_of([without])
+    [cell] = seed_groups_of([without])
     assert cell.peak_memory is None
 
 
 def test_one_slow_run_does_not_spoil_the_time(make_run: Any, tmp_path: Path) -> None:
     for seed, seconds in enumerate((60.0, 900.0, 70.0)):
         make_run("ER", seed=seed, seconds=seconds)
-    [cell] = cells_of(collect([tmp_path]).runs)
+    [cell] = seed_groups_of(collect([tmp_path]).runs)
     assert cell.seconds == 70
 
 
@@ -286,7 +286,7 @@ def test_settings_that_came_later_are_as_by_default(
 ) -> None:
     make_run("ER", unknown=("anneal",))
     make_run("ER", seed=1)
-    [cell] = cells_of(collect([tmp_path]).runs)
+    [cell] = seed_groups_of(collect([tmp_path]).runs)
     assert cell.seeds == [0, 1]
 
 
@@ -296,7 +296,7 @@ def test_a_run_of_an_older_version_counts_once_unless_it_differs(
     older = make_run("ER", unknown=("anneal",))
     older.rename(older.with_name("ER-m400-s0-01dd4e55"))
     make_run("ER")
-    [cell] = cells_of(collect([tmp_path]).runs)
+    [cell] = seed_groups_of(collect([tmp_path]).runs)
     assert cell.seeds == [0]
     make_run("ER", seed=1, unknown=("anneal",)).rename(tmp_path / "older")
     make_run("ER", seed=1, accuracy=81.0)
@@ -313,7 +313,7 @@ def test_a_setting_that_is_no_more_does_not_stop_a_report(
     RunFolder(file.parent).finish(result)
     make_run("ER", seed=1)
     runs = collect([tmp_path]).runs
-    assert [cell.variant for cell in cells_of(runs)] == ["once=1", "once=null"]
+    assert [cell.variant for cell in seed_groups_of(runs)] == ["once=1", "once=null"]
     assert "once" not in command_again(runs[0])
 
 

@@ -15,9 +15,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from udil_avalanche.experiment import run
-from udil_avalanche.resolve import resolve
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs.experiment import run
+from udil_avalanche.runs.run_folder import RunFolder
 
 KEPT = json.loads(Path(__file__).with_name("kept_runs.json").read_text())
 N_PROJECTIONS = 16

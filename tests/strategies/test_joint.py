@@ -14,10 +14,11 @@ from avalanche.training.plugins import SupervisedPlugin
 from avalanche.training.supervised import JointTraining, Naive
 from avalanche.training.supervised.joint_training import AlreadyTrainedError
 
+from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
+from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.plugins import TensorLoaderPlugin
 from udil_avalanche.strategies import Joint
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
 
 
 @pytest.fixture
@@ -67,9 +68,9 @@ class Watch(SupervisedPlugin):
 def images() -> tuple[DomainScenario, list[int]]:
     """Three domains of 8-bit images that share a slot, and which of them was made."""
     made: list[int] = []
-    slot = OneSlot()
+    slot = LastUsed()
 
-    def domain(t: int, size: int, slot: OneSlot) -> DomainTensors:
+    def domain(t: int, size: int, slot: LastUsed) -> DomainTensors:
         pixels = torch.randint(256, (size, 6), dtype=torch.uint8)
 
         def make_inputs() -> torch.Tensor:
@@ -80,7 +81,7 @@ def images() -> tuple[DomainScenario, list[int]]:
 
     scenario = DomainScenario(
         train=[domain(t, 20 + t, slot) for t in range(3)],
-        test=[domain(10 + t, 5, OneSlot()) for t in range(3)],
+        test=[domain(10 + t, 5, LastUsed()) for t in range(3)],
         n_classes=3,
         data="noise",
     )

@@ -21,14 +21,14 @@ from udil_avalanche.losses import (
     model_loss,
     supcon_loss,
 )
-from udil_avalanche.models import mlp
+from udil_avalanche.models.mlp import mlp
 from udil_avalanche.plugins import (
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
     SupConPlugin,
 )
-from udil_avalanche.presets import PRESETS
 from udil_avalanche.strategies import UDIL
+from udil_avalanche.theory.unification import PRESETS
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ class CheckObjective(SupervisedPlugin):
         self.checked = 0
 
     def before_forward(self, strategy: Any, **kwargs: Any) -> None:
-        discriminator = strategy.discriminator.discriminator
+        discriminator = strategy.discriminator.network
         self.discriminator = copy.deepcopy(discriminator)
-        self.beta = strategy.coefficients.coefficients.omega.beta
+        self.beta = strategy.coefficients.omega.values.beta
 
     def after_backward(self, strategy: Any, **kwargs: Any) -> None:
         batch, n_past = strategy.replay.batch, strategy.replay.memory.n_domains
@@ -91,7 +91,7 @@ class CheckObjective(SupervisedPlugin):
                     labels=strategy.mb_y,
                     domains=batch.domains,
                     history_logits=history(strategy.mb_x),
-                    omega=strategy.coefficients.coefficients.omega,
+                    omega=strategy.coefficients.omega.values,
                 ).total
             )
             loss = loss + 0.01 * embedding_distillation_loss(
@@ -322,7 +322,8 @@ def test_avalanches_own_permuted_mnist(
 
 
 def test_models_in_double_precision(make_udil: Any, make_model: Any) -> None:
-    from udil_avalanche.tensor_data import DomainScenario, domain_of
+    from udil_avalanche.data.domain_tensors import domain_of
+    from udil_avalanche.data.scenario import DomainScenario
 
     domains = [
         domain_of(torch.randn(40, 6, dtype=torch.float64), torch.randint(3, (40,)))

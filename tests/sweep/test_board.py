@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from udil_avalanche.resolve import resolve
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.board import Board
 from udil_avalanche.sweep.events import Failed, Finished, Started

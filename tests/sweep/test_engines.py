@@ -16,10 +16,10 @@ import psutil
 import pytest
 import yaml
 
-from udil_avalanche.command_line import main
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.cli.main import main
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.runs.state.lock import NAME
 from udil_avalanche.settings import RunSettings
-from udil_avalanche.state.lock import NAME
 from udil_avalanche.sweep.events import Finished, Started
 from udil_avalanche.sweep.grid import load_sweep
 from udil_avalanche.sweep.local import cores

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from udil_avalanche.command_line import main
+from udil_avalanche.cli.main import main
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report.paper import MEMORY_SIZES, METHODS
-from udil_avalanche.resolve import SettingsError, resolve
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.settings import (
     BENCHMARKS,
     STRATEGIES,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.errors import SettingsError
 from udil_avalanche.sweep.room import look_for_room
 
 

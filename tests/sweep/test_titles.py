@@ -1,4 +1,4 @@
-from udil_avalanche.resolve import resolve
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.sweep.titles import Titles
 
 

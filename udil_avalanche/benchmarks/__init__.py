@@ -2,10 +2,10 @@
 
 from udil_avalanche.benchmarks.arrays import arrays
 from udil_avalanche.benchmarks.core50 import seq_core50
+from udil_avalanche.benchmarks.fetching.mnist_files import load_mnist
 from udil_avalanche.benchmarks.folders import folders
 from udil_avalanche.benchmarks.hd_balls import hd_balls
 from udil_avalanche.benchmarks.mnist import permuted_mnist, rotated_mnist
-from udil_avalanche.benchmarks.mnist_files import load_mnist
 
 __all__ = [
     "arrays",

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from udil_avalanche.benchmarks.bad_data import BadData, Findings
-from udil_avalanche.benchmarks.holding_out import Splitter
-from udil_avalanche.benchmarks.names import chosen_domains
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
+from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
+from udil_avalanche.benchmarks.reading.names import chosen_domains
+from udil_avalanche.benchmarks.reading.splitting import Splitter
+from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
+from udil_avalanche.data.scenario import DomainScenario
 
 Array = NDArray[Any]
 
@@ -72,7 +73,7 @@ def arrays(
         raise BadData(f"there is nothing to tell apart: the only class is {classes}")
 
     splitter = Splitter(test_share, stratified, train_per_domain, validation, seed)
-    slot = OneSlot()
+    slot = LastUsed()
     train: list[DomainTensors] = []
     test: list[DomainTensors] = []
     for name, each in zip(names, looked_at, strict=True):
@@ -82,7 +83,7 @@ def arrays(
         split = splitter.split(name, labels, is_test)
         for chosen, streams, place in (
             (split.train, train, slot),
-            (split.test, test, OneSlot()),
+            (split.test, test, LastUsed()),
         ):
             make = partial(_inputs, each.path, rows[chosen])
             streams.append(DomainTensors(make, labels[chosen], place))

@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from udil_avalanche.benchmarks.bad_data import BadData, Findings
-from udil_avalanche.benchmarks.download import DownloadError, fetch, unpack_zip
-from udil_avalanche.benchmarks.holding_out import Splitter
-from udil_avalanche.benchmarks.image_tree import (
+from udil_avalanche.benchmarks.fetching.download import DownloadError, fetch, unpack_zip
+from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
+from udil_avalanche.benchmarks.reading.image_tree import (
     ImageDomain,
     files_by_class,
     image_benchmark,
 )
-from udil_avalanche.tensor_data import DomainScenario
+from udil_avalanche.benchmarks.reading.splitting import Splitter
+from udil_avalanche.data.scenario import DomainScenario
 
 SAMPLE_MARK = "SAMPLE"
 """A file of this name says that a tree is the stand-in that the project makes."""
@@ -133,8 +133,8 @@ def find_core50(root: Path, image_size: int) -> Path:
             f"CORe50 is not in {root} and could not be fetched: {error}\n"
             f"Download {archive.url} (MD5 {archive.md5}) elsewhere and put it there as "
             f"{packed}, or unpack it so that there is {root / archive.name}/s1/o1; or "
-            f"make a small stand-in: python -m udil_avalanche.benchmarks.core50_sample "
-            f"{root}"
+            "make a small stand-in: "
+            f"python -m udil_avalanche.benchmarks.samples.core50 {root}"
         ) from error
     return root / archive.name
 

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from udil_avalanche.benchmarks.bad_data import BadData, Findings
-from udil_avalanche.benchmarks.holding_out import Splitter
-from udil_avalanche.benchmarks.image_tree import (
+from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
+from udil_avalanche.benchmarks.reading.image_tree import (
     FilesByClass,
     ImageDomain,
     files_by_class,
     image_benchmark,
     subfolders,
 )
-from udil_avalanche.benchmarks.names import chosen_domains, natural
-from udil_avalanche.tensor_data import DomainScenario
+from udil_avalanche.benchmarks.reading.names import chosen_domains, natural
+from udil_avalanche.benchmarks.reading.splitting import Splitter
+from udil_avalanche.data.scenario import DomainScenario
 
 PARTS = ["test", "train"]
 

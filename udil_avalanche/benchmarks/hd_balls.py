@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, domain_of
+from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
+from udil_avalanche.data.scenario import DomainScenario
 
 
 def hd_balls(

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from udil_avalanche.benchmarks.mnist_files import load_mnist
-from udil_avalanche.tensor_data import DomainScenario, DomainTensors, OneSlot
+from udil_avalanche.benchmarks.fetching.mnist_files import load_mnist
+from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
+from udil_avalanche.data.scenario import DomainScenario
 
 DEGREES_PER_DOMAIN = 9.0
 ROTATION_CHUNK = 2_000
@@ -169,7 +170,7 @@ def _scenario(
             f"train_per_domain={size} is more than the {len(pool)} training images "
             f"that there are."
         )
-    slot = OneSlot()
+    slot = LastUsed()
     train = []
     for shift in train_shifts:
         chosen = pool[torch.randperm(len(pool), generator=generator)[:size]]
@@ -182,7 +183,7 @@ def _scenario(
     everything = torch.arange(len(test_images))
     test = [
         DomainTensors(
-            partial(_shifted, test_images, everything, shift), test_labels, OneSlot()
+            partial(_shifted, test_images, everything, shift), test_labels, LastUsed()
         )
         for shift in test_shifts
     ]

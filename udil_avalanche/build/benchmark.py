@@ -11,6 +11,7 @@ from udil_avalanche.benchmarks import (
     rotated_mnist,
     seq_core50,
 )
+from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.settings import (
     ArraysSettings,
     FoldersSettings,
@@ -21,7 +22,6 @@ from udil_avalanche.settings import (
     RunSettings,
     SeqCORe50Settings,
 )
-from udil_avalanche.tensor_data import DomainScenario
 
 
 def build_benchmark(settings: RunSettings) -> DomainScenario:

@@ -4,10 +4,10 @@ import math
 
 from torch import nn
 
-from udil_avalanche.image_models import IMAGENET, Normalisation, image_model
-from udil_avalanche.models import cida_mlp, mlp
+from udil_avalanche.data.scenario import DomainScenario
+from udil_avalanche.models.image_models import IMAGENET, Normalisation, image_model
+from udil_avalanche.models.mlp import cida_mlp, mlp
 from udil_avalanche.settings import HDBallsSettings, ImageSettings, RunSettings
-from udil_avalanche.tensor_data import DomainScenario
 
 
 def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:

@@ -27,7 +27,6 @@ from udil_avalanche.plugins import (
     SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
-from udil_avalanche.presets import PRESETS
 from udil_avalanche.settings import (
     AGEMSettings,
     CLSERSettings,
@@ -45,6 +44,7 @@ from udil_avalanche.settings import (
     UDILSettings,
 )
 from udil_avalanche.strategies import UDIL, Joint
+from udil_avalanche.theory.unification import PRESETS
 
 
 def build_strategy(

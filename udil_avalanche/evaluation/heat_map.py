@@ -1,7 +1,7 @@
 """The accuracy matrix as a small picture, drawn in milliseconds.
 
-The figures of :mod:`udil_avalanche.plots` have axes and titles, which takes matplotlib
-a good part of a second: too long after every domain.
+The figures of :mod:`udil_avalanche.evaluation.plots` have axes and titles. Matplotlib
+needs a good part of a second for them, too long after every domain.
 """
 
 import matplotlib

@@ -1,6 +1,10 @@
 """One function per equation of the paper; they know torch and nothing else."""
 
 from udil_avalanche.losses.classification import classification_loss
+from udil_avalanche.losses.coefficient_loss import (
+    coefficient_gradient,
+    coefficient_loss,
+)
 from udil_avalanche.losses.distillation import distillation_loss
 from udil_avalanche.losses.divergence import (
     discriminator_loss,
@@ -18,6 +22,8 @@ from udil_avalanche.losses.supcon import supcon_loss
 __all__ = [
     "ModelLoss",
     "classification_loss",
+    "coefficient_gradient",
+    "coefficient_loss",
     "discriminator_loss",
     "distillation_loss",
     "embedding_distillation_loss",

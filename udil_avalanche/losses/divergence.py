@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from udil_avalanche.losses.domains import domain_means, domain_weights
+from udil_avalanche.theory.domains import domain_means, domain_weights
 
 
 def discriminator_loss(domain_logits: Tensor, domains: Tensor, beta: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from udil_avalanche.losses.domains import domain_weights
+from udil_avalanche.theory.domains import domain_weights
 
 
 def embedding_distillation_loss(

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from udil_avalanche.bound import Omega
 from udil_avalanche.losses.classification import classification_loss
 from udil_avalanche.losses.distillation import distillation_loss
-from udil_avalanche.losses.domains import domain_weights
+from udil_avalanche.theory.coefficients import Omega
+from udil_avalanche.theory.domains import domain_weights
 
 SampleLoss = Callable[..., Tensor]
 """A loss of logits and targets, with ``reduction="mean"`` or ``"none"``."""

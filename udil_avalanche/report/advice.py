@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from udil_avalanche.report.cells import Cell
+from udil_avalanche.formatting import duration, megabytes
+from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.report.tables import Row, Table
 from udil_avalanche.settings import keeps_samples
-from udil_avalanche.words import duration, megabytes
 
 CLOSE = 1.0
 """So many points of average accuracy below the best still count as close to it."""
@@ -53,7 +53,7 @@ def advice(table: Table) -> Advice | None:
     return Advice(table, best, tuple(sentences))
 
 
-def cost(cell: Cell) -> str:
+def cost(cell: SeedGroup) -> str:
     """Time and memory of a run, in words."""
     known = [duration(cell.seconds), megabytes(cell.peak_memory)]
     return ", ".join(filter(None, known))

@@ -7,9 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from udil_avalanche.errors import RunError
-from udil_avalanche.resolve import SettingsError
-from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
+from udil_avalanche.errors import RunError, SettingsError
+from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import as_dict, settings_class
 from udil_avalanche.settings.roles import (
     DATA_SETTINGS,
@@ -77,7 +76,7 @@ class Run:
         return differing
 
     @property
-    def all_that_matters(self) -> str:
+    def comparison_key(self) -> str:
         """What two runs have in common that should have come to the same, though the
         names of their folders may differ: an older version knew fewer settings."""
         same = [self.method, self.benchmark, self.problem, self.settings]
@@ -138,7 +137,7 @@ def collect(
             found.left_out.setdefault(reason, []).append(folder.path)
             continue
         run = Run(folder.path, folder.result())
-        twin = first.setdefault(run.all_that_matters, run)
+        twin = first.setdefault(run.comparison_key, run)
         if twin is run:
             namesake = named.setdefault(run.identity, run)
             if namesake is not run:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from udil_avalanche.formatting import TITLES, settings_in_words
 from udil_avalanche.report.advice import cost
-from udil_avalanche.report.again import command_again, command_for_missing
-from udil_avalanche.report.cells import Cell
 from udil_avalanche.report.origin import commit_of
+from udil_avalanche.report.rerun_commands import command_again, command_for_missing
+from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.tables import Table
-from udil_avalanche.words import TITLES, settings_in_words
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def missing_entries(tables: Sequence[Table]) -> list[MissingEntry]:
     ]
 
 
-def _entry(cell: Cell, folder: Path) -> CellEntry:
+def _entry(cell: SeedGroup, folder: Path) -> CellEntry:
     changed = settings_in_words(cell.problem)
     kept = f", {cell.memory} samples in memory" if cell.memory else ""
     variant = f" ({cell.variant})" if cell.variant else ""

@@ -7,10 +7,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.files import atomic_write
 from udil_avalanche.report.collect import READ, Run
-from udil_avalanche.resolve import SettingsError
-from udil_avalanche.run_folder import RunFolder
-from udil_avalanche.whole_file import whole_file
+from udil_avalanche.runs.run_folder import RunFolder
 
 PLACES = ("output", "data")
 """Settings that may name folders of the machine on which the run took place."""
@@ -33,10 +33,10 @@ def keep(runs: Collection[Run], folder: Path) -> None:
         kept.path.mkdir(parents=True, exist_ok=True)
         for name in READ:
             if (run.folder / name).exists():
-                with whole_file(kept.path / name) as unfinished:
+                with atomic_write(kept.path / name) as unfinished:
                     shutil.copyfile(run.folder / name, unfinished)
         settings = _without_paths(run.result["settings"])
-        with whole_file(kept.path / "settings.yaml") as unfinished:
+        with atomic_write(kept.path / "settings.yaml") as unfinished:
             OmegaConf.save(settings, unfinished)
         kept.finish({**run.result, "settings": settings})
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from udil_avalanche.formatting import duration, megabytes, number_list
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.entries import cell_entries, missing_entries
 from udil_avalanche.report.origin import origins
 from udil_avalanche.report.tables import METRICS, Figure, Row, Table, missing_tables
-from udil_avalanche.words import duration, megabytes, number_list
 
 MISSING = "missing"
 _MARKS = {0: "{}", 1: "**{}**", 2: "*{}*"}

@@ -6,9 +6,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from udil_avalanche.formatting import TITLES, duration, megabytes, number_list
 from udil_avalanche.report.advice import advice
 from udil_avalanche.report.collect import RunCollection
-from udil_avalanche.report.course import course_figure
+from udil_avalanche.report.curves import course_figure
 from udil_avalanche.report.entries import cell_entries, missing_entries
 from udil_avalanche.report.markdown import ABSENT, MISSING, difference_text
 from udil_avalanche.report.origin import origins
@@ -21,7 +22,6 @@ from udil_avalanche.report.pictures import (
     matrices_picture,
 )
 from udil_avalanche.report.tables import METRICS, Row, Table, missing_tables
-from udil_avalanche.words import TITLES, duration, megabytes, number_list
 
 
 def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:

@@ -13,15 +13,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from udil_avalanche.plots import figure_to_image, plot_coefficients
-from udil_avalanche.report.cells import Cell
-from udil_avalanche.report.course import (
+from udil_avalanche.evaluation.plots import figure_to_image, plot_coefficients
+from udil_avalanche.report.curves import (
     accuracy_curves,
     coefficients,
     forgetting_curves,
     mean_matrix,
 )
 from udil_avalanche.report.labels import label_points
+from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.tables import Row, Table
 from udil_avalanche.settings import keeps_samples
 
@@ -240,7 +240,7 @@ def _grid(
     return fig, panels, images
 
 
-def _embeddings(cell: Cell) -> dict[str, Any] | None:
+def _embeddings(cell: SeedGroup) -> dict[str, Any] | None:
     files = (run.folder / "embeddings.json" for run in cell.runs)
     kept = next((file for file in files if file.exists()), None)
     return None if kept is None else json.loads(kept.read_text())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from udil_avalanche.report.cells import Cell
+from udil_avalanche.formatting import TITLES, settings_in_words
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
@@ -12,9 +12,9 @@ from udil_avalanche.report.paper import (
     memory_key,
     paper_figure,
 )
+from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.statistic import Statistic
 from udil_avalanche.settings import keeps_samples
-from udil_avalanche.words import TITLES, settings_in_words
 
 METRICS = {"avg_acc": True, "forgetting": False}
 """The metrics of the tables, and whether more is better."""
@@ -66,7 +66,7 @@ class Row:
 
     method: str
     memory: str
-    cell: Cell | None
+    cell: SeedGroup | None
     figures: dict[str, Figure]
 
     @property
@@ -123,12 +123,12 @@ class Table:
         return self.problem in ({}, {"data": "mnist-5000"})
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[SeedGroup]:
         """The cells that are there."""
         return [row.cell for row in self.rows if row.cell is not None]
 
 
-def tables_of(cells: Sequence[Cell]) -> list[Table]:
+def tables_of(cells: Sequence[SeedGroup]) -> list[Table]:
     """A table for each benchmark and size of the memory that there are runs of.
 
     Methods without a memory and joint training are in each table of their benchmark.
@@ -136,7 +136,7 @@ def tables_of(cells: Sequence[Cell]) -> list[Table]:
 
     :param cells: what there is.
     """
-    by_problem: dict[str, list[Cell]] = {}
+    by_problem: dict[str, list[SeedGroup]] = {}
     for cell in cells:
         by_problem.setdefault(f"{cell.benchmark} {cell.problem}", []).append(cell)
     tables = [
@@ -169,18 +169,18 @@ def missing_tables(tables: Sequence[Table]) -> list[str]:
     ]
 
 
-def _memory_sizes(cells: Sequence[Cell]) -> list[int | None]:
+def _memory_sizes(cells: Sequence[SeedGroup]) -> list[int | None]:
     sizes = {cell.memory for cell in cells if keeps_samples(cell.method)}
     return [*sorted(sizes)] or [None]
 
 
-def _table(memory: int | None, cells: Sequence[Cell]) -> Table:
+def _table(memory: int | None, cells: Sequence[SeedGroup]) -> Table:
     table = Table(cells[0].benchmark, cells[0].problem, memory)
     for method in METHODS:
         if memory is None and keeps_samples(method):
             continue
         wanted = memory if keeps_samples(method) else 0
-        found: list[Cell | None] = [
+        found: list[SeedGroup | None] = [
             cell for cell in cells if cell.method == method and cell.memory == wanted
         ]
         if not found and method in PAPER_METHODS:
@@ -191,7 +191,7 @@ def _table(memory: int | None, cells: Sequence[Cell]) -> Table:
     return table
 
 
-def _row(table: Table, method: str, cell: Cell | None) -> Row:
+def _row(table: Table, method: str, cell: SeedGroup | None) -> Row:
     memory = table.memory or 0
     figures = {
         metric: Figure(

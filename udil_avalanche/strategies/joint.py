@@ -6,9 +6,9 @@ from typing import Any
 from avalanche.training.supervised import JointTraining
 from torch import Tensor
 
+from udil_avalanche.data.tensor_dataset import tensor_source
 from udil_avalanche.losses import classification_loss
-from udil_avalanche.plugins.tensor_loader import TensorLoader
-from udil_avalanche.tensor_data import tensor_source
+from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
 
 
 class Joint(JointTraining):

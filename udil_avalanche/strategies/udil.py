@@ -11,7 +11,6 @@ from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 from torch.optim import Optimizer
 
-from udil_avalanche.bound import Coefficients
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
     BalancedReplayPlugin,
@@ -22,7 +21,8 @@ from udil_avalanche.plugins import (
     SupConPlugin,
     TensorLoaderPlugin,
 )
-from udil_avalanche.presets import Preset
+from udil_avalanche.plugins.udil.omega import AdaptiveOmega
+from udil_avalanche.theory.unification import Preset
 
 
 class UDIL(SupervisedTemplate):
@@ -118,7 +118,7 @@ class UDIL(SupervisedTemplate):
             )
         self.domain_power = domain_power
         self.reset_optimizer = reset_optimizer
-        omega = Coefficients(lr_coefficients, preset.coefficients if preset else None)
+        omega = AdaptiveOmega(lr_coefficients, preset.coefficients if preset else None)
         self.replay = BalancedReplayPlugin(
             mem_size, batch_size_mem, class_balanced_memory
         )
@@ -134,7 +134,7 @@ class UDIL(SupervisedTemplate):
                 lambda_d=lambda_d,
                 lr=lr_discriminator,
                 hidden=hidden_discriminator,
-                coefficients=omega,
+                omega=omega,
                 encoder=encoder,
             )
             parts.append(self.discriminator)
@@ -143,7 +143,7 @@ class UDIL(SupervisedTemplate):
             self.replay,
             self.history,
             self.discriminator,
-            coefficients=omega,
+            omega=omega,
             c=c,
             cross_domain_threshold=cross_domain_threshold,
             multilabel=preset is not None and preset.multilabel,

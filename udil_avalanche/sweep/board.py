@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from udil_avalanche.errors import RunError
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
 

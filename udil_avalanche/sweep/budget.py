@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError, nearest
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import nearest
 from udil_avalanche.settings import RunSettings, keeps_samples
 from udil_avalanche.settings.roles import DATA_SETTINGS, FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.sweep.reserved import refuse_reserved

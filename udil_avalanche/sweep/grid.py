@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from udil_avalanche.resolve import CONFIGS, SettingsError, nearest, plain_name, resolve
-from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import CONFIGS, nearest, plain_name, resolve
+from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
 from udil_avalanche.sweep.budget import Budget, budget_of
 from udil_avalanche.sweep.reserved import refuse_reserved

@@ -8,12 +8,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.formatting import duration
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.settings.roles import OTHER_DATA
 from udil_avalanche.sweep.board import Board, progress_of
 from udil_avalanche.sweep.events import Event, Failed, Finished
 from udil_avalanche.sweep.titles import Titles
-from udil_avalanche.words import duration
 
 
 class LiveTable:

@@ -11,9 +11,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from udil_avalanche.errors import RunStopped
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.runs.state.stop import StopRequest
 from udil_avalanche.settings import RunSettings, as_dict
-from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
 from udil_avalanche.sweep.worker import work
 

@@ -11,4 +11,4 @@ import os
 
 os.setpgid(0, 0)
 
-import udil_avalanche.experiment  # noqa: E402, F401
+import udil_avalanche.runs.experiment  # noqa: E402, F401

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError
-from udil_avalanche.run_folder import RunFolder
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.runs.state.stop import StopRequest
 from udil_avalanche.settings import RunSettings, as_dict
-from udil_avalanche.state.stop import StopRequest
 from udil_avalanche.sweep.events import Event, Failed, Finished, Started
 from udil_avalanche.sweep.local import cores, log_of, sweep_stopped
 from udil_avalanche.sweep.ray_worker import Begun, WorkerStopped, work

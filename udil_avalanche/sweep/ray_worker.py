@@ -50,7 +50,7 @@ def work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
     # Without waiting for the answer: a task that waits lends its CPUs to another one,
     # and both would go on.
     begun.add.remote(number)
-    from udil_avalanche.experiment import run
+    from udil_avalanche.runs.experiment import run
 
     until = time.monotonic() + SECONDS_FOR_A_LOCK
     while True:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from udil_avalanche.resolve import SettingsError, plain_name
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import plain_name
 
 SAID_ELSEWHERE = {
     "strategy": "strategies",

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.errors import SettingsError
 
 
 def look_for_room(

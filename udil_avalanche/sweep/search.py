@@ -10,13 +10,13 @@ from typing import Any
 
 import yaml
 
-from udil_avalanche.errors import RunError
-from udil_avalanche.resolve import SettingsError, plain_name
-from udil_avalanche.run_folder import WITHOUT_EFFECT, RunFolder
+from udil_avalanche.errors import RunError, SettingsError
+from udil_avalanche.files import atomic_write
+from udil_avalanche.formatting import TITLES, number_list, settings_in_words
+from udil_avalanche.recipes.resolve import plain_name
+from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
 from udil_avalanche.settings import RunSettings, as_dict, settings_class
 from udil_avalanche.sweep.grid import Sweep
-from udil_avalanche.whole_file import whole_file
-from udil_avalanche.words import TITLES, number_list, settings_in_words
 
 NOT_IN_A_CONFIG = (
     "strategy",
@@ -110,7 +110,7 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     run = choice.best.runs[0]
     path = folder / run.benchmark / f"{run.strategy.lower()}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as unfinished:
+    with atomic_write(path) as unfinished:
         unfinished.write_text(_origin(choice, sweep) + _config(run))
     return path
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from udil_avalanche.formatting import differing, settings_in_words
 from udil_avalanche.settings import RunSettings, as_dict
-from udil_avalanche.words import differing, settings_in_words
 
 SAID_ANYWAY = ("memory", "seed")
 

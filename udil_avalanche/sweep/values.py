@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.errors import SettingsError
 
 
 def values_of(key: str, written: Any) -> list[Any]:

@@ -7,7 +7,7 @@ import threading
 import traceback
 from typing import Any
 
-from udil_avalanche.resolve import SettingsError
+from udil_avalanche.errors import SettingsError
 from udil_avalanche.settings import from_dict
 
 
@@ -22,7 +22,7 @@ def work(written: dict[str, Any], log: str) -> None:
             os.dup2(messages.fileno(), stream)
     threading.Thread(target=_end_with_the_sweep, daemon=True).start()
     try:
-        from udil_avalanche.experiment import run
+        from udil_avalanche.runs.experiment import run
 
         run(from_dict(written))
     except SettingsError as error:

@@ -1,0 +1,1 @@
+"""How fast everything is: ``python -m bench`` or ``make bench``."""

@@ -1,0 +1,113 @@
+"""What is measured: domains of rotated digits, of any sizes."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from avalanche.benchmarks import CLExperience
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.templates import SupervisedTemplate
+
+from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages, load_mnist
+from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN, rotate
+from udil_avalanche.build import build_strategy
+from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
+from udil_avalanche.data.scenario import DomainScenario
+from udil_avalanche.models.mlp import mlp
+from udil_avalanche.recipes.resolve import CONFIGS, resolve
+from udil_avalanche.settings import RunSettings
+
+EARLIER_DOMAIN = 512
+"""Samples of the domains that only lead up to the measured one."""
+
+
+def rotated_digits(root: str | Path, sizes: Sequence[int]) -> DomainScenario:
+    """Rotated MNIST with ``sizes[i]`` training images in domain i, ready in memory.
+
+    :param root: data folder.
+    :param sizes: training images of each domain.
+    """
+    mnist = _mnist(root)
+    generator = torch.Generator().manual_seed(0)
+    train = []
+    for i, size in enumerate(sizes):
+        chosen = torch.randint(len(mnist.train_images), (size,), generator=generator)
+        degrees = torch.tensor(DEGREES_PER_DOMAIN * i)
+        images = rotate(mnist.train_images[chosen], degrees).unsqueeze(1)
+        train.append(domain_of(images, mnist.train_labels[chosen]))
+    test: list[DomainTensors] = train[:1]
+    return DomainScenario(
+        train=train, test=test * len(train), n_classes=10, data=mnist.source
+    )
+
+
+@cache
+def _mnist(root: str | Path) -> MnistImages:
+    return load_mnist(root)
+
+
+def measured_settings(name: str, options: Mapping[str, Any]) -> RunSettings:
+    """The settings that are measured: those of the configuration for rotated MNIST, of
+    UDIL those of the quick one, whose step the bare loop repeats.
+
+    :param name: of the strategy.
+    :param options: what differs from them.
+    """
+    quick = CONFIGS / "quick" / "rotated_mnist.yaml" if name == "UDIL" else None
+    return resolve(name, "rotated_mnist", config_file=quick, options=options)
+
+
+def strategy_at_domain(
+    name: str,
+    t: int,
+    steps: int,
+    *,
+    root: str | Path,
+    plugins: Sequence[Any] = (),
+    evaluator: EvaluationPlugin | None = None,
+    **settings: Any,
+) -> tuple[SupervisedTemplate, CLExperience]:
+    """A strategy that has learned t - 1 small domains, and domain t.
+
+    :param name: of the strategy, as on the command line.
+    :param t: the domain to measure.
+    :param steps: its number of steps.
+    :param root: data folder.
+    :param plugins: further plugins.
+    :param evaluator: one that logs nothing by default.
+    :param settings: differ from :func:`measured_settings`.
+    """
+    resolved = measured_settings(name, settings)
+    sizes = [EARLIER_DOMAIN] * (t - 1) + [steps * resolved.batch_size]
+    scenario = rotated_digits(root, sizes)
+    strategy = build_strategy(
+        resolved,
+        mlp(),
+        evaluator=evaluator or silent_evaluator(),
+        plugins=plugins,
+    )
+    *earlier, measured = scenario.train_stream
+    for experience in earlier:
+        strategy.train(experience)
+    return strategy, measured
+
+
+def silent_evaluator(*metrics: Any) -> EvaluationPlugin:
+    """An evaluator without loggers.
+
+    :param metrics: what it keeps track of.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return EvaluationPlugin(*metrics, loggers=[])
+
+
+__all__ = [
+    "measured_settings",
+    "rotated_digits",
+    "silent_evaluator",
+    "strategy_at_domain",
+]

@@ -1,0 +1,63 @@
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from udil_avalanche.errors import RunError
+from udil_avalanche.runs.state.lock import locked
+from udil_avalanche.runs.state.stop import StopRequest
+
+
+def test_a_folder_has_room_for_one(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "run"
+    with locked(folder):
+        with pytest.raises(RunError, match=f"process {os.getpid()} on .* is at work"):
+            locked(folder).__enter__()
+        with locked(tmp_path / "other"):
+            pass
+    with locked(folder):
+        pass
+
+
+def test_a_lock_goes_with_the_process_that_holds_it(tmp_path: Path) -> None:
+    ready, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with locked(tmp_path):
+            os.write(write, b"!")
+            signal.pause()
+    os.read(ready, 1)
+    with pytest.raises(RunError, match=f"process {child} "):
+        locked(tmp_path).__enter__()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with locked(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_noted_the_second_stops_at_once(number: int) -> None:
+    before = signal.getsignal(number)
+    with StopRequest() as stop:
+        assert stop.signal_number is None
+        signal.raise_signal(number)
+        assert stop.signal_number == number
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_another_thread_leaves_the_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def work() -> None:
+        with StopRequest() as stop:
+            seen.append((signal.getsignal(signal.SIGINT), stop.signal_number))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(before, None)]

@@ -1,0 +1,74 @@
+"""A run that is broken off anywhere comes to the result of one that is not."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from udil_avalanche.errors import RunStopped
+from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.runs import experiment
+from udil_avalanche.runs.experiment import run
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.settings import STRATEGIES, RunSettings
+
+Tiny = Callable[..., RunSettings]
+Outcome = Callable[[RunSettings], Any]
+
+
+class PowerCutError(Exception):
+    """Ends a run as abruptly as an exception can."""
+
+
+def cut_power() -> None:
+    raise PowerCutError
+
+
+def press_ctrl_c() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def break_off(settings: RunSettings, step: int, by: Callable[[], None]) -> None:
+    """Have something happen in a step, counted over all domains."""
+
+    class Breaking(FiniteLossPlugin):
+        def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+            if strategy.clock.train_iterations + 1 == step:
+                by()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "FiniteLossPlugin", Breaking)
+        with pytest.raises((PowerCutError, RunStopped)):
+            run(settings)
+    assert not RunFolder.of(settings).is_done
+
+
+VARIANTS = [
+    *((strategy, {}) for strategy in STRATEGIES),
+    *((strategy, {"reservoir": True}) for strategy in ("ER", "DER++")),
+    ("UDIL", {"coefficients": "DER++"}),
+    ("UDIL", {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "anneal": 0.5}),
+    ("oEWC", {"fisher_samples": 50}),
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    VARIANTS,
+    ids=[f"{s}-{'-'.join(map(str, o.values()))}" for s, o in VARIANTS],
+)
+def test_every_strategy_goes_on_as_if_nothing_had_happened(
+    strategy: str, options: dict[str, Any], tiny: Tiny, outcome: Outcome, tmp_path: Path
+) -> None:
+    options = {"save_every": 1e9, **options}
+    whole = tiny(strategy, tmp_path / "whole", **options)
+    broken = tiny(strategy, tmp_path / "broken", **options)
+    run(whole)
+    break_off(broken, 6, by=press_ctrl_c)
+    break_off(broken, 8, by=press_ctrl_c)  # which is a domain's last step
+    break_off(broken, 12, by=cut_power)  # back to the end of the first domain
+    break_off(broken, 21, by=press_ctrl_c)
+    run(broken)
+    assert outcome(broken) == outcome(whole)

@@ -1,0 +1,177 @@
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from udil_avalanche.errors import RunError
+from udil_avalanche.files import atomic_write
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs.run_folder import RunFolder, fingerprint, plain
+from udil_avalanche.settings import RunSettings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> RunSettings:
+    return resolve("UDIL", "hd_balls", options={"output": str(tmp_path / "runs")})
+
+
+def contents(folder: RunFolder) -> set[str]:
+    return {file.name for file in folder.path.iterdir()}
+
+
+def test_the_folder_is_named_after_its_settings(settings: RunSettings) -> None:
+    path = RunFolder.of(replace(settings, memory=200, seed=3)).path
+    assert path.parent == Path(settings.output, "hd_balls")
+    assert path.name.startswith("UDIL-m200-s3-")
+    assert len(path.name) == len("UDIL-m200-s3-") + 8
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"lr": 0.25}, {"train_per_domain": 9}, {"dimensions": 9}]
+)
+def test_settings_with_an_effect_have_a_folder_of_their_own(
+    change: dict[str, float], settings: RunSettings
+) -> None:
+    assert fingerprint(replace(settings, **change)) != fingerprint(settings)
+
+
+@pytest.mark.parametrize(
+    "change", [{"output": "x"}, {"data": "x"}, {"device": "cuda"}, {"threads": 1}]
+)
+def test_where_a_run_takes_place_does_not_matter(
+    change: dict[str, object], settings: RunSettings
+) -> None:
+    assert fingerprint(replace(settings, **change)) == fingerprint(settings)
+
+
+def test_a_run_is_begun_then_done(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    assert not folder.is_begun
+    folder.begin(settings)
+    assert folder.is_begun and not folder.is_done
+    assert contents(folder) == {"settings.yaml", "versions.json"}
+    folder.finish({"avg_acc": 87.5})
+    assert folder.is_done
+    assert folder.result() == {"avg_acc": 87.5}
+    assert contents(folder) == {"settings.yaml", "versions.json", "result.json", "done"}
+
+
+def test_the_settings_in_the_folder_describe_the_same_run(
+    settings: RunSettings,
+) -> None:
+    settings = replace(settings, seed=5, lr=0.125, train_per_domain=None)
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    again = resolve(config_file=folder.path / "settings.yaml")
+    assert RunFolder.of(again).path == folder.path
+
+
+def test_an_unfinished_run_leaves_nothing_to_the_next(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.add_metrics({"domain": 1})
+    folder.tensorboard.mkdir()
+    folder.begin(settings)
+    assert contents(folder) == {"settings.yaml", "versions.json"}
+
+
+def test_metrics_are_one_line_each(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.add_metrics({"domain": 1, "forgetting": math.nan})
+    folder.add_metrics({"domain": 2, "forgetting": 1.5})
+    lines = (folder.path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"domain": 1, "forgetting": None},
+        {"domain": 2, "forgetting": 1.5},
+    ]
+
+
+def test_the_versions_say_what_the_run_was_made_with(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    versions = json.loads((folder.path / "versions.json").read_text())
+    packages = {"udil_avalanche", "torch", "torchvision", "avalanche-lib", "numpy"}
+    machine = {"platform", "cpu", "cpus"}
+    assert packages | machine | {"python", "commit"} == versions.keys()
+
+
+def test_a_failure_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text("before")
+    with pytest.raises(RuntimeError), atomic_write(file) as unfinished:
+        unfinished.write_text("half of wh")
+        raise RuntimeError
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    with atomic_write(file) as unfinished:
+        unfinished.write_text("half of ")
+        assert not file.exists()
+        unfinished.write_text("the whole")
+    assert file.read_text() == "the whole"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_numbers_that_json_lacks_become_null() -> None:
+    matrix = [[1.0, math.nan], (math.inf, -math.inf)]
+    written = plain({"matrix": matrix, "name": "a", "count": 2, "none": None})
+    assert written == {
+        "matrix": [[1.0, None], [None, None]],
+        "name": "a",
+        "count": 2,
+        "none": None,
+    }
+
+
+def test_a_run_is_checked_by_the_sums_in_its_mark(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 1.0})
+    folder.check()
+    sums = (folder.path / "done").read_text().splitlines()
+    assert [line.split("  ")[1] for line in sums] == [
+        "result.json",
+        "settings.yaml",
+        "versions.json",
+    ]
+    (folder.path / "versions.json").unlink()
+    with pytest.raises(RunError, match=r"versions\.json: No such file"):
+        folder.check()
+    assert folder.result() == {"avg_acc": 1.0}
+
+
+def test_a_run_of_an_earlier_version_is_taken_as_it_is(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 1.0})
+    (folder.path / "done").write_text("")
+    (folder.path / "result.json").write_text('{"avg_acc": 2.0}')
+    folder.check()
+    assert folder.result() == {"avg_acc": 2.0}
+
+
+def test_a_mark_does_not_lead_outside(settings: RunSettings, tmp_path: Path) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({})
+    (folder.path / "done").write_text(f"{'0' * 64}  ../../secret\n")
+    with pytest.raises(RunError, match="done cannot be read"):
+        folder.result()
+
+
+def test_settings_are_those_that_the_run_was_begun_with(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.check_settings(replace(settings, device="cuda", save_every=1.0))
+    with pytest.raises(RunError, match="seed=0, not seed=1") as error:
+        folder.check_settings(replace(settings, seed=1))
+    assert str(error.value).count("\n") == 1
+    (folder.path / "settings.yaml").write_text("lr: [")
+    with pytest.raises(RunError, match="cannot read the config file"):
+        folder.check_settings(settings)

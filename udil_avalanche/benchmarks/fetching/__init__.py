@@ -1,0 +1,1 @@
+"""Downloads, and MNIST from wherever it can be had."""

@@ -1,0 +1,51 @@
+"""Names of files and folders in the order in which people count."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from udil_avalanche.benchmarks.reading.bad_data import BadData
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sorts numbers within names by their value: ``o2`` before ``o10``.
+
+    :param name: the name.
+    """
+    return [
+        (0, int(part), "") if part.isdecimal() else (1, 0, part)
+        for part in re.split(r"(\d+)", name)
+    ]
+
+
+def natural(names: Iterable[str]) -> list[str]:
+    """The names in natural order."""
+    return sorted(names, key=natural_key)
+
+
+def chosen_domains(
+    found: Sequence[str], order: str | None, domains: int, where: object
+) -> list[str]:
+    """The domains to learn, in their order.
+
+    :param found: the names of all that there are.
+    :param order: names separated by commas; all in natural order if ``None``.
+    :param domains: how many of them, from the first on; 0 for all.
+    :param where: the place where they were found, for the message.
+    """
+    names = natural(found)
+    if order is not None:
+        wanted = [name.strip() for name in order.split(",") if name.strip()]
+        unknown = [name for name in wanted if name not in names]
+        if unknown or len(set(wanted)) < len(wanted):
+            problem = f"there is no {unknown[0]}" if unknown else "a name comes twice"
+            raise BadData(f"order={order}: {problem}; {where} has {', '.join(names)}")
+        names = wanted
+    if domains > len(names):
+        raise BadData(
+            f"domains={domains} is more than the {len(names)} domains of {where}: "
+            f"{', '.join(names)}"
+        )
+    return names[:domains] if domains else names
+
+
+__all__ = ["chosen_domains", "natural", "natural_key"]

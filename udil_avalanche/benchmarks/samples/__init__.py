@@ -1,0 +1,1 @@
+"""Small data sets to try the benchmarks of image files with."""

@@ -1,0 +1,156 @@
+"""``run_experiments.py sweep``."""
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from udil_avalanche.cli.parser import Parser
+from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import plain_name
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.settings import RunSettings
+from udil_avalanche.sweep.board import Board
+from udil_avalanche.sweep.events import Event
+from udil_avalanche.sweep.grid import Sweep, load_sweep
+from udil_avalanche.sweep.live_table import LiveTable, summary
+from udil_avalanche.sweep.local import cores, cores_of, run_locally
+from udil_avalanche.sweep.ray_engine import run_on_ray
+from udil_avalanche.sweep.search import choose, write_choice
+from udil_avalanche.sweep.titles import Titles
+
+OPTIONS_OF_AN_ENGINE = {"local": ("workers",), "ray": ("address", "cpus", "gpus")}
+
+
+def sweep(arguments: Sequence[str]) -> int:
+    """Do all runs of a sweep that are not done.
+
+    :param arguments: the command line after the word ``sweep``.
+    :return: the exit code: 1 if a run failed.
+    :raises SettingsError: if something cannot be run.
+    """
+    given, rest = _parser().parse_known_args(arguments)
+    unknown = [argument for argument in rest if argument.startswith("-")]
+    if unknown:
+        raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
+    _refuse_the_other_engine(given)
+    if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
+        raise SettingsError("sweep takes the threads of a run by --threads N")
+    options = {"threads": given.threads}
+    if given.output is not None:
+        options["output"] = given.output
+    planned = load_sweep(given.file, options=options, overrides=rest)
+    title = Titles(planned.runs)
+    if given.list:
+        for run in planned.runs:
+            state = "done" if RunFolder.of(run).is_done else "left"
+            print(f"{state}  {title(run)}  {RunFolder.of(run).path}")
+        return 0
+    cores_of_a_run = max(map(cores_of, planned.runs))
+    workers = given.workers or max(1, cores() // cores_of_a_run)
+    board = Board(planned.runs, workers if given.engine == "local" else None)
+    with LiveTable(board) as table:
+        for event in _events(given, board.left, workers, cores_of_a_run):
+            board.note(event)
+            table.tell(event)
+    print(summary(board))
+    for failed in board.failed.values():
+        print(f"failed: {title(failed.run)}: {failed.reason}")
+    if planned.budget is not None:
+        _choose(planned)
+    return 1 if board.failed else 0
+
+
+def _refuse_the_other_engine(given: argparse.Namespace) -> None:
+    for engine, names in OPTIONS_OF_AN_ENGINE.items():
+        for name in names:
+            if engine != given.engine and getattr(given, name) is not None:
+                raise SettingsError(f"--{name} is an option of --engine {engine}")
+
+
+def _events(
+    given: argparse.Namespace,
+    runs: Sequence[RunSettings],
+    workers: int,
+    cores_of_a_run: int,
+) -> Iterator[Event]:
+    if not runs:
+        return iter(())
+    if given.engine == "ray":
+        cpus = given.cpus
+        if cpus is None:
+            here = given.address is None
+            cpus = min(cores_of_a_run, cores()) if here else cores_of_a_run
+        return run_on_ray(runs, address=given.address, cpus=cpus, gpus=given.gpus or 0)
+    return run_locally(runs, workers=workers, threads=given.threads)
+
+
+def _choose(planned: Sweep) -> None:
+    folder = Path(planned.runs[0].output) / "chosen" / planned.name
+    for choice in choose(planned):
+        best, run = choice.best, choice.best.runs[0]
+        file = write_choice(choice, folder, planned)
+        chosen = f"{best.in_words} is chosen, {best.accuracy:.2f} %"
+        print(f"{run.strategy} on {run.benchmark}: {chosen}; see {file}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="run_experiments.py sweep",
+        usage="%(prog)s FILE [options] [key=value ...]",
+        description="Do all runs of a sweep; those that are done are skipped.",
+        epilog="key=value sets a setting of every run.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="YAML that says what to run")
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default="local", help="where to run"
+    )
+    parser.add_argument(
+        "--threads", type=_count, default=1, metavar="N", help="threads of a run"
+    )
+    parser.add_argument(
+        "--workers",
+        type=_count,
+        metavar="N",
+        help="local: runs at once; as many as the cores have room for by default",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="ray: a cluster that is running; one on this machine by default",
+    )
+    parser.add_argument(
+        "--cpus",
+        type=_amount,
+        metavar="N",
+        help="ray: CPUs of a run; by default one for each thread, and for each"
+        " process that loads images",
+    )
+    parser.add_argument(
+        "--gpus", type=_amount, metavar="N", help="ray: GPUs of a run; none by default"
+    )
+    parser.add_argument("--output", metavar="DIR", help="folder for the run folders")
+    parser.add_argument(
+        "--list", action="store_true", help="show the runs instead of doing them"
+    )
+    return parser
+
+
+def _count(written: str) -> int:
+    if not written.isdecimal() or int(written) < 1:
+        raise argparse.ArgumentTypeError(f"{written} is no whole number from 1 on")
+    return int(written)
+
+
+def _amount(written: str) -> float:
+    try:
+        amount = float(written)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise argparse.ArgumentTypeError(f"{written} is no amount")
+    return amount
+
+
+__all__ = ["sweep"]

@@ -1,0 +1,90 @@
+"""Domains that live in memory as tensors, as datasets and streams of Avalanche."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_task_labels
+from torch import Tensor
+
+from udil_avalanche.data.tensor_dataset import (
+    domain_dataset,
+)
+
+
+class Domain(Protocol):
+    """The samples of one domain, however they are kept."""
+
+    labels: Tensor
+    targets: list[int]
+
+    @property
+    def shape(self) -> tuple[int, ...] | None: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]: ...
+
+
+class DomainScenario(CLScenario):
+    """An Avalanche benchmark whose experiences are domains with the same classes.
+
+    All samples have task label 0, so that nothing tells the domains apart.
+
+    :param train: training domains, in order.
+    :param test: the domain to test on for each of them.
+    :param n_classes: number of classes.
+    :param data: what the data are, e.g. ``"mnist"``.
+    :param details: what else a run should keep of them, by name.
+    """
+
+    def __init__(
+        self,
+        *,
+        train: Sequence[Domain],
+        test: Sequence[Domain],
+        n_classes: int,
+        data: str,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        _check_domains(train, test, n_classes)
+        streams: dict[str, Any] = {
+            name: [domain_dataset(domain) for domain in domains]
+            for name, domains in (("train", train), ("test", test))
+        }
+        labelled = with_task_labels(benchmark_from_datasets(**streams))
+        super().__init__(labelled.streams.values())
+        self.n_classes = n_classes
+        self.input_shape = tuple(test[0][0][0].shape)
+        """Shape of one input."""
+        self.data = data
+        self.details = dict(details or {})
+
+
+def _check_domains(
+    train: Sequence[Domain], test: Sequence[Domain], n_classes: int
+) -> None:
+    """Refuse what would fail, or mislead, in the middle of a run."""
+    if not train or len(train) != len(test):
+        raise ValueError(
+            f"There are {len(train)} training and {len(test)} test domains; there must "
+            "be as many of each, and at least one."
+        )
+    shapes = {}
+    for kind, domains in (("training", train), ("test", test)):
+        for t, domain in enumerate(domains, start=1):
+            if len(domain) == 0:
+                raise ValueError(f"The {kind} data of domain {t} are empty.")
+            low, high = int(domain.labels.min()), int(domain.labels.max())
+            if low < 0 or high >= n_classes:
+                raise ValueError(
+                    f"The {kind} labels of domain {t} range from {low} to {high}, but "
+                    f"with {n_classes} classes they are 0 to {n_classes - 1}."
+                )
+            if domain.shape is not None:
+                shapes[domain.shape] = f"the {kind} data of domain {t}"
+    if len(shapes) > 1:
+        found = ", ".join(f"{shape} in {where}" for shape, where in shapes.items())
+        raise ValueError(f"The inputs differ in their shape: {found}.")
+
+
+__all__ = ["Domain", "DomainScenario"]

@@ -1,0 +1,245 @@
+"""Pictures of a run: from arrays to figures, and from figures to files.
+
+Figures are built without pyplot, so nothing here needs a display, keeps global
+state or leaks figures in a long run.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from PIL import Image
+
+from udil_avalanche.evaluation.formulas import average_accuracy
+from udil_avalanche.files import atomic_write
+
+_DPI = 120
+_COLORMAP = "viridis"
+_MOST_ANNOTATED_DOMAINS = 20
+_MOST_TICKS = 20
+_COEFFICIENTS = (
+    (r"$\alpha_i$", "intra-domain distillation"),
+    (r"$\beta_i$", "cross-domain distillation"),
+    (r"$\gamma_i$", "replay with labels"),
+)
+
+
+def plot_accuracy_matrix(R: npt.ArrayLike) -> Figure:
+    """Heat map of the accuracy matrix, with the numbers in it up to 20 domains.
+
+    :param R: accuracies in percent, row = after this domain, column = tested on
+        this domain; NaN cells stay blank.
+    :return: the figure.
+    """
+    accuracies = _as_matrix(R)
+    rows, columns = accuracies.shape
+    domains = max(rows, columns)
+    cell = 0.6 if domains <= 10 else min(0.4, 8 / domains)
+    fig = _new_figure(max(4.5, cell * columns + 2), max(3.5, cell * rows + 1.2))
+    ax = fig.subplots()
+    image = ax.imshow(
+        accuracies,
+        cmap=_COLORMAP,
+        norm=Normalize(0, 100),
+        extent=(0.5, columns + 0.5, rows + 0.5, 0.5),
+    )
+    ax.set(title="Accuracy matrix", xlabel="tested on domain", ylabel="after domain")
+    ax.set_xticks(_domain_ticks(1, columns))
+    ax.set_yticks(_domain_ticks(1, rows))
+    fig.colorbar(image, ax=ax, label="accuracy (%)", aspect=30, pad=0.02)
+    if domains <= _MOST_ANNOTATED_DOMAINS:
+        _annotate(ax, accuracies, decimals=1 if domains <= 10 else 0)
+    return fig
+
+
+def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
+    """Accuracy of each test domain over time, and their average.
+
+    A line is dotted until its domain is learned and solid from then on. The thick
+    black line is the average accuracy over the domains learned.
+
+    :param R: accuracies in percent, row = after this domain, column = tested on
+        this domain; NaN leaves a gap.
+    :return: the figure.
+    """
+    accuracies = _as_matrix(R)
+    rows, columns = accuracies.shape
+    after = np.arange(1, rows + 1)
+    colors = _line_colors(columns)
+    fig = _new_figure(9, 5.4)
+    ax = fig.subplots()
+    for domain in range(columns):
+        line = accuracies[:, domain]
+        color = colors(domain)
+        ax.plot(after[: domain + 1], line[: domain + 1], ":", color=color, lw=1)
+        ax.plot(
+            after[domain:],
+            line[domain:],
+            color=color,
+            lw=1.3,
+            marker="o",
+            markevery=_measured(line[domain:])[:1],
+        )
+    average = [average_accuracy(accuracies, t) for t in after if t <= columns]
+    ax.plot(
+        after[:columns],
+        average,
+        color="black",
+        lw=3.5,
+        marker="o" if len(_measured(average)) == 1 else None,
+        label="average over the domains learned",
+    )
+    ax.plot([], [], ":", color="gray", label="before the domain is learned")
+    ax.set(
+        title="Accuracy of each domain over time",
+        xlabel="after domain",
+        ylabel="accuracy (%)",
+        ylim=(-2, 102),
+    )
+    ax.set_xticks(_domain_ticks(1, rows))
+    ax.grid(alpha=0.25)
+    ax.legend(loc="lower left")
+    _add_domain_colorbar(fig, ax, columns)
+    return fig
+
+
+def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
+    """Heat maps of the coefficients that each domain ended with.
+
+    :param history: for each domain t = 2, ..., T an array of shape (t - 1, 3) with
+        the (alpha_i, beta_i, gamma_i) of the past domains i at the end of domain t.
+    :return: the figure.
+    """
+    coefficients = _as_cube(history)
+    size = len(history)
+    fig = _new_figure(13, 4.8)
+    fig.suptitle("Coefficients at the end of each domain")
+    panels = fig.subplots(1, 3, sharey=True)
+    for panel, values, (symbol, meaning) in zip(
+        panels, coefficients, _COEFFICIENTS, strict=True
+    ):
+        image = panel.imshow(
+            values,
+            cmap=_COLORMAP,
+            norm=Normalize(0, 1),
+            extent=(1.5, size + 1.5, size + 0.5, 0.5),
+        )
+        panel.set_title(f"{symbol}: {meaning}", fontsize="medium")
+        panel.set_xlabel("domain $t$ being learned")
+        panel.set_xticks(_domain_ticks(2, size + 1, most=10))
+    panels[0].set_ylabel("past domain $i$")
+    panels[0].set_yticks(_domain_ticks(1, size, most=10))
+    fig.colorbar(image, ax=panels, label="coefficient", pad=0.01)
+    return fig
+
+
+def figure_to_image(fig: Figure) -> Image.Image:
+    """Draw a figure in memory.
+
+    :param fig: the figure.
+    :return: the picture, in RGB.
+    """
+    canvas = FigureCanvasAgg(fig)
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+
+
+def save_figure(fig: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure so that the file is there whole or not at all.
+
+    :param fig: the figure.
+    :param path: the file; its ending names the format, its folder is made if need be.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as unfinished:
+        fig.savefig(unfinished, format=path.suffix[1:], dpi=_DPI)
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08, compress=True)
+    return Figure(figsize=(width, height), layout=layout)
+
+
+def _line_colors(count: int) -> ListedColormap:
+    # The bright end of the colormap is left out: yellow lines vanish on white.
+    colors = matplotlib.colormaps[_COLORMAP](np.linspace(0, 0.92, count))
+    return ListedColormap(colors)
+
+
+def _as_matrix(R: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    matrix = np.asarray(R, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise ValueError(
+            "An accuracy matrix needs two dimensions and at least one domain; "
+            f"its shape is {matrix.shape}."
+        )
+    return matrix
+
+
+def _as_cube(history: Sequence[npt.ArrayLike]) -> npt.NDArray[np.float64]:
+    """The coefficients as (3, past domain, domain learned), NaN where none exist."""
+    if len(history) == 0:
+        raise ValueError(
+            "The history of coefficients is empty; it starts with domain 2."
+        )
+    cube = np.full((3, len(history), len(history)), np.nan)
+    for column, entry in enumerate(history):
+        values = np.asarray(entry, dtype=np.float64)
+        if values.shape != (column + 1, 3):
+            raise ValueError(
+                f"The coefficients of domain {column + 2} have shape {values.shape}; "
+                f"{column + 1} past domains need {(column + 1, 3)}."
+            )
+        cube[:, : column + 1, column] = values.T
+    return cube
+
+
+def _measured(values: npt.ArrayLike) -> list[int]:
+    measured: list[int] = np.flatnonzero(~np.isnan(values)).tolist()
+    return measured
+
+
+def _domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:
+    step = -(-(last - first + 1) // most)
+    return range(first, last + 1, step)
+
+
+def _annotate(ax: Axes, values: npt.NDArray[np.float64], decimals: int) -> None:
+    for (row, column), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            ax.text(
+                column + 1,
+                row + 1,
+                f"{value:.{decimals}f}",
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="black" if value > 60 else "white",
+            )
+
+
+def _add_domain_colorbar(fig: Figure, ax: Axes, domains: int) -> None:
+    norm = BoundaryNorm(np.arange(0.5, domains + 1), domains)
+    mappable = ScalarMappable(norm, _line_colors(domains))
+    bar = fig.colorbar(mappable, ax=ax, label="tested on domain", pad=0.02)
+    bar.set_ticks(_domain_ticks(1, domains))
+    bar.minorticks_off()
+
+
+__all__ = [
+    "figure_to_image",
+    "plot_accuracy_matrix",
+    "plot_accuracy_per_domain",
+    "plot_coefficients",
+    "save_figure",
+]

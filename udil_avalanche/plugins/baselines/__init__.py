@@ -1,0 +1,1 @@
+"""The methods that UDIL is compared with."""

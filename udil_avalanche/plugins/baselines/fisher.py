@@ -1,0 +1,108 @@
+"""The diagonal of the Fisher information matrix."""
+
+import copy
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from udil_avalanche.plugins.baselines.linear_layers import linear_calls
+
+GRADIENT_VALUES = 2**25
+"""How many values of per-sample gradients are held at once."""
+
+
+def diagonal_fisher(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, Tensor]:
+    """The diagonal of the Fisher information of the predicted classes,
+
+    .. math::
+        F_j = \\frac{1}{N} \\sum_{x} \\sum_y p(y | x, \\theta)
+              \\Big( \\frac{\\partial \\log p(y | x, \\theta)}{\\partial \\theta_j}
+              \\Big)^2
+
+    Each sample's gradient is squared by itself, so that batches of any size give the
+    same. The sum over y is exact: no label is drawn, and none of the data is needed.
+
+    A per-sample gradient of a linear layer's weight is the outer product of the
+    derivative by its output and its input, and so is its square: the layer's part takes
+    one matrix product, and no per-sample gradient is ever made. All other parameters
+    get theirs from ``torch.func``, a few samples at a time.
+
+    :param model: gives class logits. It is left as it is: a copy in evaluation mode
+        does the work, so that samples do not depend on each other. A linear layer's
+        weight must not be used outside of the layer as well.
+    :param batches: inputs.
+    :return: by name of parameter, for those that are trained.
+    """
+    model = copy.deepcopy(model).eval()
+    fisher = {
+        name: torch.zeros_like(parameter)
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
+    n_samples = 0
+    for x in batches:
+        by_layer = _squares_of_linear_layers(model, x)
+        others = {
+            name: parameter.detach()
+            for name, parameter in model.named_parameters()
+            if name in fisher and name not in by_layer
+        }
+        for squares in (by_layer, _squares_by_sample(model, others, x)):
+            for name in fisher.keys() & squares.keys():
+                fisher[name] += squares[name]
+        n_samples += len(x)
+    return {name: total / n_samples for name, total in fisher.items()}
+
+
+def _squares_of_linear_layers(model: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    """The sums over x of those layers that are used once, on one row per sample."""
+    logits, layers = linear_calls(model, lambda: model(x))
+    if not layers:
+        return {}
+    log_p = logits.log_softmax(dim=1)
+    outputs = [call.outputs for call in layers]
+    output_squares = [torch.zeros_like(output) for output in outputs]
+    for y, p in enumerate(log_p.detach().exp().unbind(dim=1)):
+        derivatives = torch.autograd.grad(
+            log_p[:, y].sum(), outputs, retain_graph=True, materialize_grads=True
+        )
+        for total, derivative in zip(output_squares, derivatives, strict=True):
+            total += p[:, None] * derivative.square()
+
+    squares = {}
+    for call, total in zip(layers, output_squares, strict=True):
+        squares[f"{call.name}.weight"] = total.T @ call.inputs.square()
+        squares[f"{call.name}.bias"] = total.sum(dim=0)
+    return squares
+
+
+def _squares_by_sample(
+    model: nn.Module, parameters: dict[str, Tensor], x: Tensor
+) -> dict[str, Tensor]:
+    """The sums over x for ``parameters``, from a gradient for each sample."""
+    squares = {name: torch.zeros_like(theta) for name, theta in parameters.items()}
+    if not parameters:
+        return squares
+    # The parameters of linear layers must not tie a graph to the gradients.
+    constant = {name: theta.detach() for name, theta in model.named_parameters()}
+
+    def log_p(theta: dict[str, Tensor], sample: Tensor, y: int) -> Tensor:
+        logits = functional_call(model, constant | theta, (sample[None],))
+        return logits.log_softmax(dim=1)[0, y]
+
+    gradients_and_log_p = vmap(grad_and_value(log_p), in_dims=(None, 0, None))
+    with torch.no_grad():
+        n_classes = model(x[:1]).shape[1]
+    n_values = sum(theta.numel() for theta in parameters.values())
+    for samples in x.split(max(1, GRADIENT_VALUES // n_values)):
+        for y in range(n_classes):
+            gradients, log_probability = gradients_and_log_p(parameters, samples, y)
+            p = log_probability.exp()
+            for name, gradient in gradients.items():
+                squares[name] += torch.tensordot(p, gradient.square(), dims=1)
+    return squares
+
+
+__all__ = ["diagonal_fisher"]

@@ -1,0 +1,1 @@
+"""Faster data loaders."""

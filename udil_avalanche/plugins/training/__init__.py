@@ -1,0 +1,1 @@
+"""Helpers of any training: annealing, clipping, mirroring, a check of the loss."""

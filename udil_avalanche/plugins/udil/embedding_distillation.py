@@ -1,0 +1,59 @@
+"""Past-embedding distillation: equation (V_p)."""
+
+from typing import Any
+
+from udil_avalanche.losses import embedding_distillation_loss
+from udil_avalanche.plugins.shared.collaborators import require_before
+from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
+from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
+
+
+class EmbeddingDistillationPlugin(EncoderPlugin):
+    """Keeps the embeddings of the memory where the history model put them.
+
+    :param replay: where the samples of past domains come from.
+    :param history: the history model, made with the same ``replay``.
+    :param lambda_p: weight in the model's loss.
+    :param encoder: name of the model's sub-module that is its encoder.
+    """
+
+    def __init__(
+        self,
+        replay: BalancedReplayPlugin,
+        history: HistoryModelPlugin,
+        *,
+        lambda_p: float = 1.0,
+        encoder: str = "encoder",
+    ) -> None:
+        super().__init__(encoder)
+        if history.replay is not replay:
+            raise ValueError(
+                "EmbeddingDistillationPlugin needs the history model's view of the "
+                "memory: create HistoryModelPlugin(replay=...) with the same replay."
+            )
+        self.replay = replay
+        self.history = history
+        self.lambda_p = lambda_p
+
+    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+        """Refuse to work without replay and history model."""
+        require_before(strategy, self, self.replay, self.history)
+
+    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+        """Add lambda_p V_p to the model's loss."""
+        batch = self.replay.batch
+        if batch is None:
+            self.terms = {}
+            return
+        loss = embedding_distillation_loss(
+            self.embeddings[batch.n_current :],
+            self.history.batch_embeddings(batch),
+            batch.domains,
+            self.replay.memory.n_domains,
+        )
+        strategy.loss += self.lambda_p * loss
+        self.terms = {"V_p": loss.detach()}
+
+
+__all__ = ["EmbeddingDistillationPlugin"]

@@ -1,0 +1,1 @@
+"""Methods and benchmarks: their settings, and how they are built."""

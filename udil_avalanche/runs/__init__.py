@@ -1,0 +1,1 @@
+"""One run: settings in, a run folder out."""

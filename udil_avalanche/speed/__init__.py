@@ -1,1 +1,0 @@
-"""How fast everything is: ``python -m udil_avalanche.speed`` or ``make bench``."""

@@ -1,0 +1,140 @@
+"""The unified generalisation bound of Theorem 3.4, term by term.
+
+For every past domain i the bound mixes three ways to bound the error, with
+alpha_i + beta_i + gamma_i = 1: the history model on the memory (alpha, Lemma 3.2), the
+history model on the current domain (beta, Lemma 3.3) and the labels in the memory
+(gamma, Lemma 3.1).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from udil_avalanche.theory.coefficients import Omega
+
+
+@dataclass
+class BoundEstimates:
+    """What the bound is evaluated on; tensors hold one value per past domain."""
+
+    current_error: Tensor
+    """0-1 error of h on the current domain (a scalar)."""
+
+    past_error: Tensor
+    """0-1 error of h on each past domain's memory."""
+
+    current_disagreement: Tensor
+    """Share of the current domain on which h and H_{t-1} differ (a scalar)."""
+
+    past_disagreement: Tensor
+    """The same on each past domain's memory."""
+
+    divergence: Tensor
+    """Empirical divergence between each past domain and the current one, in [0, 2]."""
+
+    history_error: Tensor
+    """0-1 error of H_{t-1} on each past domain's memory."""
+
+    n_current: int
+    """N_t, the size of the current domain."""
+
+    n_memory: Tensor
+    """The number of samples that the memory holds of each past domain."""
+
+
+def erm_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The empirical risks on the memory, weighted by gamma."""
+    return omega.gamma @ estimates.past_error
+
+
+def intra_domain_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The disagreements with H_{t-1} on the memory, weighted by alpha (Lemma 3.2)."""
+    return omega.alpha @ estimates.past_disagreement
+
+
+def cross_domain_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The disagreement with H_{t-1} on the current domain, times the sum of beta
+    (Lemma 3.3)."""
+    return omega.beta.sum() * estimates.current_disagreement
+
+
+def divergence_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """Half the divergences between past domains and the current one, weighted by
+    beta (Lemma 3.3)."""
+    return omega.beta @ estimates.divergence / 2
+
+
+def history_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
+    """The errors of H_{t-1} itself, weighted by alpha + beta."""
+    return (omega.alpha + omega.beta) @ estimates.history_error
+
+
+def generalization_term(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
+    """The price of finite samples, with C in place of the VC-dimension's factor.
+
+    :param c: the paper's C, see :func:`vc_constant`.
+    """
+    current = (1 + omega.beta.sum()) ** 2 / estimates.n_current
+    past = (omega.gamma + omega.alpha) ** 2 / estimates.n_memory
+    return c * torch.sqrt(current + past.sum())
+
+
+def vc_constant(vc_dimension: int, n_samples: int, delta: float) -> float:
+    """:math:`C = \\sqrt{8 d \\log(2 e N / d) + 8 \\log(2 / \\delta)}`, the factor of
+    Theorem 3.4 that the hyper-parameter C stands for.
+
+    :param vc_dimension: d, of the hypothesis space.
+    :param n_samples: N, all samples at hand: the current domain's and the memory's.
+    :param delta: the bound holds with probability 1 - delta.
+    """
+    d = vc_dimension
+    return math.sqrt(
+        8 * d * math.log(2 * math.e * n_samples / d) + 8 * math.log(2 / delta)
+    )
+
+
+class BoundTerms(NamedTuple):
+    """The terms of the bound that depend on Omega, in the order of Theorem 3.4."""
+
+    erm: Tensor
+    intra_domain: Tensor
+    cross_domain: Tensor
+    divergence: Tensor
+    history: Tensor
+    generalization: Tensor
+
+
+def bound_terms(omega: Omega, estimates: BoundEstimates, c: float) -> BoundTerms:
+    """All terms of Theorem 3.4 but the error on the current domain."""
+    return BoundTerms(
+        erm_term(omega, estimates),
+        intra_domain_term(omega, estimates),
+        cross_domain_term(omega, estimates),
+        divergence_term(omega, estimates),
+        history_term(omega, estimates),
+        generalization_term(omega, estimates, c),
+    )
+
+
+def unified_bound(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
+    """The right-hand side g(h, H_{t-1}, Omega) of Theorem 3.4."""
+    terms = bound_terms(omega, estimates, c)
+    return sum(terms, start=estimates.current_error)
+
+
+__all__ = [
+    "BoundEstimates",
+    "BoundTerms",
+    "bound_terms",
+    "cross_domain_term",
+    "divergence_term",
+    "erm_term",
+    "generalization_term",
+    "history_term",
+    "intra_domain_term",
+    "unified_bound",
+    "vc_constant",
+]
