@@ -23,7 +23,7 @@ bench: $(READY)
 setup: $(READY)
 
 # Made last, so that an interrupted installation is taken up again.
-$(READY): setup.cfg pyproject.toml constraints.txt
+$(READY): setup.cfg setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install -c constraints.txt -e '.[dev,digits]'
 	touch $@

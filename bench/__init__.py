@@ -1,1 +1,1 @@
-"""How fast everything is: ``python -m bench`` or ``make bench``."""
+"""Speed measurements: ``python -m bench`` or ``make bench``."""

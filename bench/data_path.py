@@ -1,4 +1,4 @@
-"""Images a second: of the data alone, and of data and training together."""
+"""Images per second, with and without training."""
 
 import copy
 import random
@@ -32,7 +32,7 @@ BATCH = 128
 
 
 def loading(scale: Scale) -> dict[str, float]:
-    """Images a second through each data path, without training.
+    """Images per second on each data path, without training.
 
     :param scale: how much to measure.
     """
@@ -53,7 +53,7 @@ def loading(scale: Scale) -> dict[str, float]:
         dataset = theirs.dataset.train()
         paths["Avalanche's RotatedMNIST"] = (len(dataset), _loader(dataset))
     cases: dict[str, Timed] = {
-        name: partial(seconds, partial(_walk, loader))
+        name: partial(seconds, partial(_read_all, loader))
         for name, (_, loader) in paths.items()
     }
     times = by_turns(cases, scale.repeats)
@@ -61,8 +61,8 @@ def loading(scale: Scale) -> dict[str, float]:
 
 
 def training(scale: Scale) -> dict[str, float]:
-    """Images a second of Fine-tune on our rotated MNIST, the making of the domain
-    included, and of Avalanche's ``Naive`` on its own; the same model and batch.
+    """Images per second of Fine-tune on our rotated MNIST, including generating the
+    domain, and of Avalanche's ``Naive`` on theirs, with the same model and batch.
 
     :param scale: how much to measure.
     """
@@ -92,7 +92,7 @@ def training(scale: Scale) -> dict[str, float]:
 
 
 def _avalanches(scale: Scale) -> Any:
-    """Some images of Avalanche's ``RotatedMNIST``, if MNIST is there."""
+    """Some images of Avalanche's ``RotatedMNIST``, if MNIST is available."""
     if load_mnist(scale.root).source != "mnist":
         return None
     benchmark = RotatedMNIST(
@@ -105,11 +105,11 @@ def _avalanches(scale: Scale) -> Any:
     return experience
 
 
-def _loader(dataset: Any) -> DataLoader:
+def _loader(dataset: Any) -> DataLoader[Any]:
     return DataLoader(dataset, BATCH, shuffle=True, collate_fn=dataset.collate_fn)
 
 
-def _walk(loader: Iterable[Any]) -> None:
+def _read_all(loader: Iterable[Any]) -> None:
     for _ in loader:
         pass
 

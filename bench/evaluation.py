@@ -1,4 +1,4 @@
-"""The time that is not training: evaluation, metrics and loggers."""
+"""Time besides training: evaluation, metrics and loggers."""
 
 import tempfile
 import time
@@ -14,14 +14,14 @@ from bench.limit import MODEL, MatmulRate, network_flops
 from bench.scale import Scale
 from bench.workload import measured_settings, silent_evaluator
 from udil_avalanche.benchmarks import rotated_mnist
-from udil_avalanche.build import build_strategy
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.models.mlp import mlp
+from udil_avalanche.recipes.build import build_strategy
 from udil_avalanche.runs.experiment import run
 
 
 def evaluation(scale: Scale) -> dict[str, float]:
-    """Seconds to evaluate a model on one test domain, and the limit of that.
+    """Seconds to evaluate a model on one test domain, and their limit.
 
     :param scale: how much to measure.
     """
@@ -32,7 +32,7 @@ def evaluation(scale: Scale) -> dict[str, float]:
     strategy = build_strategy(
         settings, mlp(), evaluator=silent_evaluator(DomainMetrics())
     )
-    # The first evaluation makes the test domains.
+    # The first evaluation generates the test domains.
     strategy.eval(benchmark.test_stream)
     images = sum(len(each.dataset) for each in benchmark.test_stream)
     rate = MatmulRate(settings.eval_batch_size)
@@ -52,7 +52,7 @@ def evaluation(scale: Scale) -> dict[str, float]:
 
 
 class _Stopwatch:
-    """Adds up the time that a method takes, with all that it calls.
+    """Adds up the time that a method takes, including everything it calls.
 
     :param owner: the class that has the method.
     :param name: of the method.

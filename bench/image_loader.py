@@ -1,7 +1,7 @@
-"""Images a second from files to normalised mini-batches.
+"""Images per second from files to normalised mini-batches.
 
-Our loader beside torchvision's ``ImageFolder`` in a plain ``DataLoader``, with the same
-transformations.
+Our loader is compared with torchvision's ``ImageFolder`` in a plain ``DataLoader``,
+with the same transformations.
 """
 
 import tempfile
@@ -33,18 +33,18 @@ def image_loading(
     workers: Sequence[int] = (1, 2),
     repeats: int = 3,
 ) -> dict[str, float]:
-    """Images a second of each way to load the same files, the median of some epochs,
-    with the start of the worker processes and without training.
+    """Images per second of each way to load the same files: the median of some epochs,
+    including the start of the worker processes, without training.
 
-    Both decode, scale, mirror at random, and normalise. Ours does the last two to whole
-    batches in the training process; that is counted. It has one thread for them: more
-    would keep the cores of the workers busy with waiting for each other.
+    Both decode, scale, mirror at random, and normalise. Ours does the last two on
+    whole batches in the training process, which is included in its time. It has one
+    thread for this: more would compete with the workers for the cores.
 
     :param objects: classes of images.
     :param frames: images of each.
     :param size: width and height.
     :param workers: numbers of worker processes to measure with.
-    :param repeats: epochs of each, by turns.
+    :param repeats: epochs of each, in turns.
     """
     with tempfile.TemporaryDirectory() as scratch:
         tree = make_core50_sample(
@@ -67,7 +67,7 @@ def image_loading(
 
 
 def _ours(tree: Path, size: int, workers: int) -> Callable[[], int]:
-    scenario = folders(tree, image_size=size, test_share=0.01, check=False)
+    scenario = folders(tree, image_size=size, test_share=0.01, verify_images=False)
     dataset = scenario.train_stream[0].dataset
     source = image_source(dataset)
     assert source is not None

@@ -1,4 +1,4 @@
-"""Timing two things by turns, so that a noisy machine is equally unkind to both."""
+"""Timing things in turns, so that a busy machine slows all of them down alike."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Any
 from avalanche.training.plugins import SupervisedPlugin
 
 Timed = Callable[[], float]
-"""Does something and says how long it took."""
+"""Does something and returns how long it took, in seconds."""
 
 
 def seconds(do: Callable[[], Any]) -> float:
-    """How long something takes.
+    """The time that a call takes.
 
-    :param do: what to do.
+    :param do: what to call.
     """
     begin = time.perf_counter()
     do()
@@ -22,10 +22,10 @@ def seconds(do: Callable[[], Any]) -> float:
 
 
 def by_turns(cases: dict[str, Timed], repeats: int) -> dict[str, list[float]]:
-    """Time all cases, one after the other, again and again.
+    """Time all cases, one after the other, several times.
 
     :param cases: by name.
-    :param repeats: how often.
+    :param repeats: how many times.
     :return: the times of each.
     """
     times: dict[str, list[float]] = {name: [] for name in cases}
@@ -45,12 +45,12 @@ def median_ratio(numerators: list[float], denominators: list[float]) -> float:
     return median(a / b for a, b in pairs)
 
 
-class LapsPlugin(SupervisedPlugin):
-    """Times every step of a strategy, all plugins, metrics and data loading included,
-    and others by turns with it.
+class LapsPlugin(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
+    """Times every step of a strategy, including plugins, metrics and data loading, and
+    other things in turns with it.
 
-    :param rivals: what to time after each step, by name. They take no part in the
-        step's own time.
+    :param rivals: what to time after each step, by name. Their time is not part of the
+        step's.
     """
 
     def __init__(self, rivals: dict[str, Timed] | None = None) -> None:
@@ -65,7 +65,7 @@ class LapsPlugin(SupervisedPlugin):
         self._mark = 0.0
 
     def restart(self) -> None:
-        """Forget all laps; to be called right before the training to measure."""
+        """Forget all laps. Call this right before the training that is measured."""
         self.__init__(self.rivals)  # type: ignore[misc]
         self._mark = time.perf_counter()
 

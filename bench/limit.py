@@ -1,4 +1,4 @@
-"""What a step would take if it were nothing but its matrix products."""
+"""The time that the matrix products of a step need at least."""
 
 import time
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ DISCRIMINATOR_HIDDEN = (800, 800)
 
 
 def udil_flops(n_current: int, n_memory: int, n_domains: int) -> int:
-    """The floating-point operations of the matrix products that one step of UDIL needs,
-    by the paper's mathematics, in domain t = ``n_domains``:
+    """The floating-point operations of the matrix products that the mathematics of one
+    step of UDIL needs in domain t = ``n_domains``:
 
     1. h on current samples and memory, forward and backward. The inputs need no
        gradient, so the first layer has one product less.
-    2. H_{t-1} on the current samples, forward. What it says of the memory is known.
+    2. H_{t-1} on the current samples, forward. Its outputs on the memory are known.
     3. The discriminator on all embeddings, forward and backward, down to the
        embeddings, which pass its gradient on to the encoder.
     4. The inner products between all embeddings for V_s, and one product for their
        gradient.
 
-    All else, such as optimizers, activations and losses, counts as nothing.
+    Everything else, such as optimizers, activations and losses, is not counted.
 
     :param n_current: samples of the current domain in the step.
     :param n_memory: samples of the memory in the step.
@@ -59,7 +59,7 @@ def product_flops(n: int, k: int, m: int) -> int:
 
 
 class MatmulRate:
-    """Measures how fast this machine multiplies matrices of the step's own shapes.
+    """Measures how fast this machine multiplies matrices of the step's shapes.
 
     :param rows: samples of a step.
     """

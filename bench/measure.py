@@ -1,4 +1,4 @@
-"""All measurements, in one process."""
+"""All measurements."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -25,8 +25,8 @@ from bench.steps import (
 def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure everything that ``make bench`` shows, one part after the other.
 
-    :param scale: how much.
-    :return: the name of each part and what it has measured.
+    :param scale: how much to measure.
+    :return: the name and the results of each part.
     """
     torch.manual_seed(0)
     parts: dict[str, Callable[[], dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""Peak resident memory by domain, measured in a process of its own; on Linux only.
+"""Peak resident memory by domain, measured in a separate process; on Linux only.
 
 ``python -m bench.peak_memory data 20`` learns a few steps of each of the
 20 domains of rotated MNIST, with all 60,000 images in each, evaluates the model on all
@@ -21,8 +21,8 @@ from avalanche.training.plugins import SupervisedPlugin
 from bench.scale import Scale
 from bench.workload import measured_settings, silent_evaluator
 from udil_avalanche.benchmarks import rotated_mnist
-from udil_avalanche.build import build_strategy
 from udil_avalanche.models.mlp import mlp
+from udil_avalanche.recipes.build import build_strategy
 from udil_avalanche.runs.torch_setup import set_up_torch
 
 STEPS = 5
@@ -30,8 +30,8 @@ EVALUATIONS = 2
 """How many of the domains are followed by an evaluation."""
 
 
-class _FewSteps(SupervisedPlugin):
-    """Lets the memory, which does not depend on them, be measured with few steps."""
+class _FewSteps(SupervisedPlugin):  # type: ignore[misc,unused-ignore]
+    """Takes only a few steps, as the memory does not depend on their number."""
 
     def before_training_epoch(self, strategy: Any, **kwargs: Any) -> None:
         strategy.dataloader = list(islice(_one_at_a_time(strategy.dataloader), STEPS))
@@ -42,7 +42,7 @@ def _one_at_a_time(loader: Any) -> Iterator[Any]:
 
 
 def peak_memory(scale: Scale) -> dict[str, float]:
-    """Megabytes at their peak until the end of domain t, by t.
+    """Peak megabytes until the end of domain t, by t.
 
     :param scale: how much to measure.
     """
@@ -74,8 +74,8 @@ def _measure(root: str, domains: int) -> dict[str, float]:
 
 
 def _peak() -> float:
-    """The largest resident memory so far, in MB. (That of ``getrusage`` would begin
-    with the parent's.)"""
+    """The largest resident memory so far, in MB. (``getrusage`` would start from the
+    parent's.)"""
     status = Path("/proc/self/status").read_text()
     [kilobytes] = re.findall(r"VmHWM:\s*(\d+) kB", status)
     return int(kilobytes) / 1024

@@ -8,11 +8,11 @@ from rich.table import Table
 
 
 def show(title: str, values: Mapping[str, Any], console: Console) -> None:
-    """Print what was measured as a table.
+    """Print results as a table.
 
-    :param title: what it is.
-    :param values: numbers by name, or rows of such.
-    :param console: where to.
+    :param title: the table's title.
+    :param values: numbers by name, or rows of numbers by name.
+    :param console: where to print.
     """
     table = Table(title=title, title_justify="left", show_header=False)
     rows = _rows(values)

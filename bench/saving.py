@@ -1,4 +1,4 @@
-"""What it costs to save the state of a run."""
+"""The cost of saving the state of a run."""
 
 import tempfile
 from pathlib import Path
@@ -17,8 +17,8 @@ from udil_avalanche.runs.state.strategy_state import strategy_state
 
 def saving(scale: Scale) -> dict[str, float]:
     """Time and size of UDIL's state after a domain of rotated MNIST, and the size of
-    the tensors that it has to hold: weights, history model, discriminator, the moments
-    of both optimizers, and the memory.
+    the tensors that it cannot do without: weights, history model, discriminator, the
+    moments of both optimizers, and the memory.
 
     :param scale: how much to measure.
     """

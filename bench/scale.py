@@ -1,4 +1,4 @@
-"""How much is measured."""
+"""How much to measure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ class Scale:
     frames: int = 40
     """image files of each of twenty classes"""
     repeats: int = 11
-    """turns of each comparison that is not made step by step"""
+    """turns of each comparison that does not alternate step by step"""
     memory_domains: int = 20
     """domains of the run whose memory is measured"""
 
@@ -41,7 +41,7 @@ QUICK = Scale(
     repeats=1,
     memory_domains=1,
 )
-"""Just enough to see that everything can be measured."""
+"""Just enough to see that every measurement works."""
 
 
 __all__ = ["QUICK", "Scale"]

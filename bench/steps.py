@@ -1,25 +1,23 @@
-"""Milliseconds a step: UDIL, the same as a bare loop, the limit, and the baselines."""
+"""Milliseconds per step: UDIL, the bare loop, the limit, and the other methods."""
 
 import copy
-from collections.abc import Iterator
+import sys
 from functools import partial
-from itertools import cycle
 from statistics import median
 from typing import Any
 
 import torch
 from avalanche.benchmarks import CLExperience
-from torch import Tensor
 
-from bench.bare_loop import BareUDIL
 from bench.laps import LapsPlugin, Timed, median_ratio, seconds
 from bench.limit import MatmulRate, udil_flops
 from bench.scale import Scale
-from bench.workload import strategy_at_domain
+from bench.workload import measured_settings, strategy_at_domain
 from udil_avalanche.data.tensor_dataset import tensor_source
 from udil_avalanche.memory.balanced import BalancedMemory
 from udil_avalanche.models.mlp import EncoderPredictor
-from udil_avalanche.settings import STRATEGIES
+from udil_avalanche.recipes import METHODS
+from udil_avalanche.strategies.reference import Algorithm1
 
 BATCH = 128
 MEMORY_BATCHES = (128, 400)
@@ -27,10 +25,10 @@ PRODUCTS_PER_RATE = 5
 
 
 def udil_step(memory_batch: int, t: int, scale: Scale) -> dict[str, float]:
-    """UDIL's step against the bare loop and the limit, step by step in turns.
+    """UDIL's step compared with the bare loop and the limit, step by step in turns.
 
-    The strategy asks the history model about the whole domain once, the bare loop in
-    each step: the strategy's time holds its share of that.
+    The strategy computes the history model's logits once for the whole domain, the bare
+    loop in each step. The strategy's time includes its share of that.
 
     :param memory_batch: samples of the memory in a step.
     :param t: the domain.
@@ -68,10 +66,10 @@ def udil_step(memory_batch: int, t: int, scale: Scale) -> dict[str, float]:
 
 
 def once_per_domain(laps: LapsPlugin) -> float:
-    """Seconds that a domain takes before its first step, and that its first step takes
-    longer than the others.
+    """Seconds that a domain takes before its first step, plus those that its first step
+    takes longer than the others.
 
-    :param laps: of the domain.
+    :param laps: the times of the domain's steps.
     """
     return laps.start + max(0.0, laps.steps[0] - median(laps.steps))
 
@@ -82,25 +80,38 @@ def bare_step(
     domain: CLExperience,
     memory_batch: int,
 ) -> Timed:
-    """A step of the bare loop.
+    """A step of the bare loop, with the settings of the strategy that is measured.
 
     :param model: the model as it is before the domain.
     :param memory: the memory.
-    :param domain: the domain.
+    :param domain: the domain, of tensors.
     :param memory_batch: samples of the memory in a step.
     """
-    bare = BareUDIL(
-        copy.deepcopy(model),
-        memory,
-        len(domain.dataset),
+    settings: Any = measured_settings("UDIL", {})
+    bare = Algorithm1(
+        h=copy.deepcopy(model),
+        memory=memory,
+        make_optimizer=partial(torch.optim.Adam, lr=settings.lr, fused=True),
+        epochs=sys.maxsize,
+        batch_size=BATCH,
         batch_size_mem=memory_batch,
+        c=settings.C,
+        lambda_d=settings.lambda_d,
+        lambda_p=settings.lambda_p,
+        lambda_s=settings.lambda_s,
+        cross_domain_threshold=settings.cross_domain_threshold,
+        lr_discriminator=settings.lr_discriminator,
+        lr_coefficients=settings.lr_coefficients,
     )
-    batches = endless_batches(domain)
-    return lambda: seconds(lambda: bare.step(*next(batches)))
+    source = tensor_source(domain.dataset)
+    assert source is not None
+    steps = bare.learn(*source.domain.batch(source.indices))
+    next(steps)  # The first also prepares the domain.
+    return lambda: seconds(lambda: next(steps))
 
 
 def limit(memory_batch: int, t: int) -> Timed:
-    """The least time of a step, at the rate at which matrices are multiplied now.
+    """The least time of a step, at the current rate of matrix products.
 
     :param memory_batch: samples of the memory in a step.
     :param t: the domain.
@@ -109,21 +120,9 @@ def limit(memory_batch: int, t: int) -> Timed:
     return lambda: flops / median(rate() for _ in range(PRODUCTS_PER_RATE))
 
 
-def endless_batches(domain: CLExperience) -> Iterator[tuple[Tensor, Tensor]]:
-    """Mini-batches in a random order, again and again.
-
-    :param domain: a domain of tensors.
-    """
-    source = tensor_source(domain.dataset)
-    assert source is not None
-    order = torch.randperm(len(source.indices))
-    for positions in cycle(order.split(BATCH)):
-        yield source.domain.batch(source.indices[positions])
-
-
 def by_domain(scale: Scale) -> dict[str, Any]:
-    """UDIL's step in several domains, each against the bare loop of the first of them,
-    which stays the same: what is left is the growth with t.
+    """UDIL's step in several domains, each relative to the bare loop of the first one,
+    which stays the same: this shows the growth with t.
 
     :param scale: how much to measure.
     """
@@ -145,12 +144,12 @@ def by_domain(scale: Scale) -> dict[str, Any]:
 
 
 def baseline_steps(scale: Scale) -> dict[str, dict[str, float]]:
-    """The step of every other method, and what it does once a domain.
+    """The step of every other method, and its time after a domain.
 
     :param scale: how much to measure.
     """
     results = {}
-    for name in STRATEGIES:
+    for name in METHODS:
         if name in ("UDIL", "Joint"):
             continue
         laps = LapsPlugin()

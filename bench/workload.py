@@ -1,4 +1,4 @@
-"""What is measured: domains of rotated digits, of any sizes."""
+"""The workload: domains of rotated digits, of any sizes."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from avalanche.training.templates import SupervisedTemplate
 
 from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages, load_mnist
 from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN, rotate
-from udil_avalanche.build import build_strategy
 from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.models.mlp import mlp
+from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes.build import build_strategy
 from udil_avalanche.recipes.resolve import CONFIGS, resolve
-from udil_avalanche.settings import RunSettings
 
 EARLIER_DOMAIN = 512
-"""Samples of the domains that only lead up to the measured one."""
+"""Samples in each domain before the measured one."""
 
 
 def rotated_digits(root: str | Path, sizes: Sequence[int]) -> DomainScenario:
@@ -50,11 +50,10 @@ def _mnist(root: str | Path) -> MnistImages:
 
 
 def measured_settings(name: str, options: Mapping[str, Any]) -> RunSettings:
-    """The settings that are measured: those of the configuration for rotated MNIST, of
-    UDIL those of the quick one, whose step the bare loop repeats.
+    """The configuration for rotated MNIST; for UDIL the quick one.
 
-    :param name: of the strategy.
-    :param options: what differs from them.
+    :param name: the strategy's name.
+    :param options: settings that differ from the configuration.
     """
     quick = CONFIGS / "quick" / "rotated_mnist.yaml" if name == "UDIL" else None
     return resolve(name, "rotated_mnist", config_file=quick, options=options)
@@ -72,13 +71,13 @@ def strategy_at_domain(
 ) -> tuple[SupervisedTemplate, CLExperience]:
     """A strategy that has learned t - 1 small domains, and domain t.
 
-    :param name: of the strategy, as on the command line.
+    :param name: the strategy's name, as on the command line.
     :param t: the domain to measure.
     :param steps: its number of steps.
     :param root: data folder.
     :param plugins: further plugins.
     :param evaluator: one that logs nothing by default.
-    :param settings: differ from :func:`measured_settings`.
+    :param settings: what differs from :func:`measured_settings`.
     """
     resolved = measured_settings(name, settings)
     sizes = [EARLIER_DOMAIN] * (t - 1) + [steps * resolved.batch_size]

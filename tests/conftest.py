@@ -26,6 +26,8 @@ N_CLASSES = 3
 def one_thread_and_one_seed() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    # A run switches this on for the whole process.
+    torch.set_flush_denormal(False)
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """Unified Domain Incremental Learning (UDIL) on Avalanche.
 
-Importing the package alone loads neither torch nor Avalanche: take what you need from
-its modules, e.g. ``from udil_avalanche.strategies import UDIL``.
+The public names are those of ``__init__.pyi``. They are loaded when they are first
+used: importing the package alone loads neither torch nor Avalanche.
 """
 
-__version__ = "0.1.0"
+import lazy_loader
 
-__all__ = ["__version__"]
+__version__ = "0.2.0"
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

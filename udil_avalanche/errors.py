@@ -2,19 +2,19 @@
 
 
 class SettingsError(ValueError):
-    """Settings that cannot be run; the message says what to write instead."""
+    """The settings cannot be run; the message says what to write instead."""
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on; the message says why, and what to do."""
+    """A run cannot go on; the message says why, and what to do."""
 
 
 class RunLocked(RunError):
-    """A run in whose folder another process is at work."""
+    """Another process is at work in the run's folder."""
 
 
 class RunStopped(KeyboardInterrupt):
-    """A run that was asked to stop and has saved its state.
+    """A run was asked to stop and has saved its state.
 
     :param message: what was saved, and how to go on.
     :param signal_number: the signal that asked for it.
@@ -23,6 +23,3 @@ class RunStopped(KeyboardInterrupt):
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.signal_number = signal_number
-
-
-__all__ = ["RunError", "RunLocked", "RunStopped", "SettingsError"]

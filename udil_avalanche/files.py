@@ -1,6 +1,7 @@
-"""Files that are there whole or not at all."""
+"""Files and folders that are either complete or missing."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,32 +9,54 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Write a file so that it is there whole or, after a failure, as it was before.
+    """Write a file so that after a failure it is what it was before.
 
     :param path: the file.
-    :return: the name under which to write it; it gets its own when the block ends.
+    :return: a temporary name to write to; it is renamed when the block ends.
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield unfinished
-        with unfinished.open("rb+") as written:
-            os.fsync(written.fileno())
+        _flush_file(unfinished)
         os.replace(unfinished, path)
-        flush_folder(path.parent)
+        _flush_names(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def flush_folder(folder: Path) -> None:
-    """Let the names in a folder reach the disk.
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Write a folder of files so that after a failure it is not there.
 
-    :param folder: where something was renamed.
+    :param path: the folder, which must not exist yet.
+    :return: an empty folder with a temporary name to write to; it is renamed when the
+        block ends.
     """
+    unfinished = path.with_name(f".{path.name}.tmp")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        for file in unfinished.iterdir():
+            _flush_file(file)
+        _flush_names(unfinished)
+        os.rename(unfinished, path)
+        _flush_names(path.parent)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _flush_file(file: Path) -> None:
+    with file.open("rb+") as written:
+        os.fsync(written.fileno())
+
+
+def _flush_names(folder: Path) -> None:
+    """Make sure that the names in a folder have reached the disk."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows cannot open a folder.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-__all__ = ["atomic_write", "flush_folder"]

@@ -1,19 +1,12 @@
-"""Numbers, settings and benchmarks as people read them."""
+"""Numbers and settings as people read them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
-
-TITLES = {
-    "hd_balls": "HD-Balls",
-    "permuted_mnist": "Permuted MNIST",
-    "rotated_mnist": "Rotated MNIST",
-    "seq_core50": "Seq-CORe50",
-}
-"""The benchmarks of the paper by their names there, in its order."""
 
 
 def duration(seconds: float) -> str:
-    """A duration, rounded: 45 s, 6 min, 2.3 h."""
+    """A rounded duration: 45 s, 6 min, 2.3 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -21,27 +14,24 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def megabytes(amount: float | None) -> str | None:
-    """An amount of memory in MB, rounded; None if it is not known."""
-    return None if amount is None else f"{amount:.0f} MB"
+def megabytes(amount: float | None) -> str:
+    """A rounded amount of memory in MB, or a dash if it is unknown."""
+    return "-" if amount is None else f"{amount:.0f} MB"
 
 
 def number_list(numbers: Sequence[int]) -> str:
-    """Whole numbers with stretches shortened: 0-2, 5."""
-    stretches: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if stretches and number == stretches[-1][-1] + 1:
-            stretches[-1].append(number)
-        else:
-            stretches.append([number])
-    return ", ".join(
-        str(stretch[0]) if len(stretch) == 1 else f"{stretch[0]}-{stretch[-1]}"
-        for stretch in stretches
-    )
+    """Whole numbers in order, with consecutive ones as a range: 0-2, 5."""
+    ranges = []
+    # In a range of consecutive numbers, number - position is constant.
+    indexed = enumerate(sorted(set(numbers)))
+    for _, consecutive in groupby(indexed, lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in consecutive]
+        ranges.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    return ", ".join(ranges)
 
 
 def differing(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings in which some sets of them differ."""
+    """The names of the settings that do not have the same value in all groups."""
     return [
         key
         for key in dict.fromkeys(key for group in groups for key in group)
@@ -49,18 +39,18 @@ def differing(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def settings_in_words(settings: Mapping[str, Any]) -> str:
-    """Settings as they are written on the command line, with commas between."""
-    return ", ".join(
+def assignments(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as ``key=value``, the way the command line takes them."""
+    return [
         f"{key}={'null' if value is None else value}" for key, value in settings.items()
-    )
+    ]
 
 
-__all__ = [
-    "TITLES",
-    "differing",
-    "duration",
-    "megabytes",
-    "number_list",
-    "settings_in_words",
-]
+def settings_in_words(settings: Mapping[str, Any]) -> str:
+    """Settings as on the command line, separated by commas."""
+    return ", ".join(assignments(settings))
+
+
+def in_parentheses(text: str) -> str:
+    """The text in parentheses after a space; empty if the text is empty."""
+    return f" ({text})" if text else ""

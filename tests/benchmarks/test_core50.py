@@ -12,7 +12,7 @@ from udil_avalanche.benchmarks.core50 import ARCHIVES, Archive
 from udil_avalanche.benchmarks.reading.bad_data import BadData
 from udil_avalanche.benchmarks.samples.core50 import main, make_core50_sample
 
-FEW: dict[str, Any] = {"objects": 12, "image_size": 32, "check": False}
+FEW: dict[str, Any] = {"objects": 12, "image_size": 32, "verify_images": False}
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_a_part_of_it(core50_root: Path) -> None:
     assert (len(scenario.train_stream), scenario.n_classes) == (2, 3)
     assert len(scenario.train_stream[1].dataset) == 10
     with pytest.raises(BadData, match=r"s1 lacks o13, o14, o15, o16, o17 and more"):
-        seq_core50(core50_root, check=False)
+        seq_core50(core50_root, verify_images=False)
 
 
 def test_a_stand_in_is_not_taken_for_the_real_one(
@@ -70,7 +70,7 @@ def test_a_stand_in_is_not_taken_for_the_real_one(
     real = shutil.copytree(core50_root / "core50_128x128", tmp_path / "core50_128x128")
     (real / "SAMPLE").unlink()
     assert seq_core50(tmp_path, **FEW).data == "core50_128x128"
-    with pytest.raises(FileExistsError, match="no stand-in"):
+    with pytest.raises(FileExistsError, match="not a stand-in"):
         make_core50_sample(tmp_path)
 
 
@@ -141,8 +141,8 @@ def test_the_stand_in_follows_its_seed_and_its_domains_shift(
 def test_a_damaged_image_is_named(core50_root: Path, tmp_path: Path) -> None:
     shutil.copytree(core50_root / "core50_128x128/s1", tmp_path / "s1")
     (tmp_path / "s1/o7/C_01_07_002.png").write_bytes(b"")
-    few = {**FEW, "check": True, "domains": 1}
+    few = {**FEW, "verify_images": True, "domains": 1}
     with pytest.raises(BadData, match=r"C_01_07_002\.png: not a whole image"):
         seq_core50(tmp_path, **few)
     with pytest.warns(UserWarning, match="1 fault in the data, left out"):
-        assert seq_core50(tmp_path, **few, skip_bad=True).details["skipped"] == 1
+        assert seq_core50(tmp_path, **few, skip_invalid=True).details["skipped"] == 1

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from udil_avalanche.cli.main import main
+from udil_avalanche.recipes import BENCHMARKS, METHODS
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs import experiment
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.lock import locked
-from udil_avalanche.settings import BENCHMARKS, STRATEGIES
 
 SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
 TINY = [
@@ -50,7 +50,7 @@ def test_answers_do_not_wait_for_torch(arguments: list[str]) -> None:
         for line in answer.stderr.splitlines()
         if line.startswith("import time:")
     }
-    assert "udil_avalanche.settings" in imported
+    assert "udil_avalanche.recipes.settings" in imported
     slow = {"torch", "torchvision", "avalanche", "matplotlib", "pandas", "numpy"}
     assert not slow & imported
 
@@ -70,7 +70,7 @@ def test_list_names_strategies_and_benchmarks(
 ) -> None:
     assert main(["--list"]) == 0
     shown = capsys.readouterr().out
-    for name in [*STRATEGIES, *BENCHMARKS]:
+    for name in [*METHODS, *BENCHMARKS]:
         assert f"\n  {name} " in shown
 
 
@@ -130,15 +130,21 @@ def test_from_the_command_to_the_result(
     result = json.loads((done.parent / "result.json").read_text())
     assert f"average accuracy  {result['avg_acc']:.2f} %" in first.stdout
     assert str(done.parent) in first.stdout
-    # Quiet without a terminal: the figures and nothing else.
-    assert len(first.stdout.splitlines()) == 7
+    # Without a terminal: a line for each domain, then the figures.
+    domains, summary = first.stdout.splitlines()[:3], first.stdout.splitlines()[3:]
+    assert [line.partition(":")[0] for line in domains] == [
+        "domain 1/3",
+        "domain 2/3",
+        "domain 3/3",
+    ]
+    assert len(summary) == 7
     assert "\r" not in first.stdout and "\x1b" not in first.stdout
 
     second = start(*arguments, python=("-X", "importtime"))
     assert second.returncode == 0
     assert "| torch\n" not in second.stderr
     assert "done already" in second.stdout
-    assert second.stdout.endswith(first.stdout)
+    assert second.stdout.splitlines()[1:] == summary
 
     done.unlink()
     (done.parent / "metrics.jsonl").write_text("left over")

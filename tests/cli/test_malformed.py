@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from udil_avalanche.cli.main import OPTIONS, main
+from udil_avalanche.cli.main import main
+from udil_avalanche.cli.run import OPTIONS
+from udil_avalanche.recipes import BENCHMARKS, METHODS, as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import BENCHMARKS, STRATEGIES, as_dict, meanings
 
 PAIR = ["--strategy=UDIL", "--benchmark=hd_balls"]
-KEYS = [*meanings(STRATEGIES["UDIL"]), *meanings(BENCHMARKS["hd_balls"])]
+KEYS = list(as_dict(resolve("UDIL", "hd_balls")))
 NUMBERS = [
     key
     for key, value in as_dict(resolve("UDIL", "hd_balls")).items()
@@ -67,7 +68,7 @@ pieces = st.one_of(
     anything,
     st.tuples(st.sampled_from(KEYS), anything).map("=".join),
     st.tuples(st.sampled_from(OPTIONS), anything).map(lambda p: f"--{p[0]}={p[1]}"),
-    st.sampled_from([*STRATEGIES, *BENCHMARKS, "--strategy", "--memory", "-h", "--"]),
+    st.sampled_from([*METHODS, *BENCHMARKS, "--strategy", "--memory", "-h", "--"]),
 )
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
-from udil_avalanche.build import build_benchmark, build_model
 from udil_avalanche.cli.main import main
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.build import build_benchmark, build_model
+from udil_avalanche.recipes.identity import fingerprint
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
-from udil_avalanche.runs.run_folder import RunFolder, fingerprint
+from udil_avalanche.runs.run_folder import RunFolder
 
 Write = Callable[..., Path]
 COUNTS = {"d1": {"cat": 6, "dog": 6}, "d2": {"cat": 6, "yak": 6}}

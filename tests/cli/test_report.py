@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 
 from udil_avalanche.cli.main import main
+from udil_avalanche.recipes import as_dict
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import load_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_the_tables_on_the_standard_output(
     assert len(widths) == 1
 
 
-def test_missing_cells_are_shown_as_missing(
+def test_missing_rows_are_shown_as_missing(
     make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run("ER")
@@ -85,7 +85,7 @@ def test_figures_in_a_file_lead_to_their_runs_and_commands(
         assert (file.parent / unquote(address) / "result.json").exists()
 
 
-def test_a_missing_cell_has_the_command_that_makes_it(
+def test_a_missing_row_has_the_command_that_makes_it(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", memory=200, domains=5, seed=2)
@@ -110,10 +110,10 @@ def test_no_command_for_data_that_no_setting_names(
     file = tmp_path / "RESULTS.md"
     assert main(["report", str(tmp_path), "--markdown", str(file)]) == 0
     assert "| 400 | GEM | missing |" in file.read_text()
-    assert "What is missing" not in file.read_text()
+    assert "Missing runs" not in file.read_text()
 
 
-def test_the_command_for_a_missing_cell_names_the_folder_that_is_the_task(
+def test_the_command_for_a_missing_row_names_the_folder_that_is_the_task(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", "folders", domains=2, data="folders:photos", root="my photos")
@@ -124,7 +124,7 @@ def test_the_command_for_a_missing_cell_names_the_folder_that_is_the_task(
     )
 
 
-def test_the_command_for_a_missing_cell_takes_as_few_samples_as_the_others(
+def test_the_command_for_a_missing_row_takes_as_few_samples_as_the_others(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", train_per_domain=500)
@@ -134,7 +134,7 @@ def test_the_command_for_a_missing_cell_takes_as_few_samples_as_the_others(
     assert missing in file.read_text()
 
 
-def test_a_report_does_not_wait_for_torch(all_methods: Path) -> None:
+def test_a_report_does_not_import_torch(all_methods: Path) -> None:
     command = [sys.executable, "-X", "importtime", str(SCRIPT), "report"]
     answer = subprocess.run(
         [*command, str(all_methods)], capture_output=True, text=True, timeout=60
@@ -151,10 +151,10 @@ def test_a_report_does_not_wait_for_torch(all_methods: Path) -> None:
         (["report"], "the following arguments are required: RUNS"),
         (["report", "nowhere"], "there is no folder nowhere"),
         (["report", "."], "no finished runs below ."),
-        (["report", ".", "--sed"], "unrecognized arguments: --sed"),
+        (["report", ".", "--sed"], "there is no option '--sed': did you mean --sweep?"),
     ],
 )
-def test_a_mistake_is_answered_in_one_line(
+def test_a_mistake_is_reported_in_one_line(
     arguments: list[str],
     answer: str,
     capsys: pytest.CaptureFixture[str],
@@ -250,7 +250,7 @@ def test_a_run_with_a_damaged_file_is_left_out(
     assert f"{name} was altered after the run was done" in capsys.readouterr().out
 
 
-def test_runs_are_not_kept_among_others(
+def test_runs_are_not_kept_next_to_others(
     make_run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = tmp_path / "results"

@@ -1,7 +1,6 @@
 """The pages on the methods say what is so, and their examples run as they stand."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ import torch
 from avalanche.training.plugins import SupervisedPlugin
 from avalanche.training.supervised import Naive
 
+from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
-from udil_avalanche.settings import STRATEGIES, RunSettings
 
 DOCS = Path(__file__).parents[2] / "docs"
-BASELINES = [strategy for strategy in STRATEGIES if strategy != "UDIL"]
+BASELINES = [strategy for strategy in METHODS if strategy != "UDIL"]
 PAGES = {
     strategy: DOCS / "methods" / f"{strategy.lower()}.md" for strategy in BASELINES
 }
@@ -55,9 +54,8 @@ def run_example(page: Path, make_model: Any, scenario: Any) -> tuple[Any, set[st
 def test_a_page_names_its_command_and_every_setting(strategy: str) -> None:
     text = PAGES[strategy].read_text()
     assert f"python run_experiments.py --strategy {strategy} --benchmark" in text
-    common = {each.name for each in fields(RunSettings)}
-    for each in fields(STRATEGIES[strategy]):
-        assert each.name in common or f"`{each.name}`" in text, each.name
+    for name in METHODS[strategy].settings.model_fields:
+        assert name in RunSettings.model_fields or f"`{name}`" in text, name
 
 
 @pytest.mark.parametrize("strategy", BASELINES)

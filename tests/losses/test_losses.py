@@ -8,12 +8,14 @@ from torch import Tensor
 
 from udil_avalanche.losses import (
     classification_loss,
+    cross_entropy_divergence,
     discriminator_loss,
     distillation_loss,
     embedding_distillation_loss,
     empirical_divergence,
     encoder_alignment_loss,
     model_loss,
+    objective,
     supcon_loss,
 )
 from udil_avalanche.theory.coefficients import Omega
@@ -189,6 +191,29 @@ def test_divergence_of_a_perfect_and_of_a_useless_discriminator() -> None:
     assert empirical_divergence(useless, DOMAINS, N_PAST).tolist() == [0, 0, 0]
 
 
+def test_cross_entropy_divergence() -> None:
+    domain_logits, beta = torch.randn(N, N_PAST + 1), torch.rand(N_PAST)
+    d = probabilities(domain_logits)
+    expected = 0.0
+    for i in range(N_PAST):
+        mine = [N_CURRENT + k for k, domain in enumerate(DOMAINS) if domain == i]
+        past = sum(-math.log(d[x][i]) for x in mine) / len(mine)
+        current = sum(-math.log(d[x][N_PAST]) for x in range(N_CURRENT)) / N_CURRENT
+        expected += 2 * float(beta[i]) * (1 - past - current)
+    actual = cross_entropy_divergence(domain_logits, DOMAINS, beta)
+    assert actual.item() == pytest.approx(expected)
+
+
+def test_both_divergences_of_a_certain_discriminator() -> None:
+    truth = torch.cat([torch.full((N_CURRENT,), N_PAST), DOMAINS])
+    certain = 100 * torch.nn.functional.one_hot(truth).float()
+    beta = torch.rand(N_PAST)
+    by_errors = beta @ empirical_divergence(certain, DOMAINS, N_PAST)
+    torch.testing.assert_close(
+        cross_entropy_divergence(certain, DOMAINS, beta), by_errors
+    )
+
+
 def test_embedding_distillation_loss() -> None:
     embeddings, history = torch.randn(2, len(DOMAINS), 6)
     expected = 0.0
@@ -287,3 +312,14 @@ def test_domain_weights_are_unbiased_when_a_batch_misses_domains() -> None:
         weights = domain_weights(domains, 3)
         estimates.append((weights * values[domains]).sum().item())
     assert sum(estimates) / 3 == pytest.approx(values.sum().item())
+
+
+@pytest.mark.parametrize(("t", "power"), [(1, 0.5), (4, 0.0), (4, 0.5), (3, 1.0)])
+def test_objective(t: int, power: float) -> None:
+    V_l, V_d, V_p, V_s = torch.rand(4, requires_grad=True)
+    weights = {"lambda_d": 0.5, "lambda_p": 0.03, "lambda_s": 2.0}
+    loss = objective(V_l, V_d, V_p, V_s, **weights, t=t, t_power=power)
+    expected = V_l.item() - 0.5 * V_d.item() + 0.03 * V_p.item() + 2 * V_s.item()
+    assert loss.item() == pytest.approx(expected / t**power)
+    slopes = [slope.item() for slope in torch.autograd.grad(loss, [V_l, V_d, V_p, V_s])]
+    assert slopes == pytest.approx([k / t**power for k in (1, -0.5, 0.03, 2)])

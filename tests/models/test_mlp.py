@@ -1,7 +1,11 @@
 """The networks and the discriminator."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 import torch
+from avalanche.training.supervised import LFL
 from torch import nn
 
 from udil_avalanche.models.discriminator import DomainDiscriminator
@@ -41,3 +45,27 @@ def test_a_grown_discriminator_knows_what_it_knew(dtype: torch.dtype) -> None:
         mine is not theirs
         for mine, theirs in zip(grown.parameters(), small.parameters(), strict=True)
     )
+
+
+def test_avalanches_lfl_holds_the_features_where_they_were(
+    make_scenario: Callable[..., Any], silent: Callable[..., Any]
+) -> None:
+    scenario, moved = make_scenario(domains=2), []
+    x = scenario.train_stream[1].dataset.batch(range(64))[0]
+    for lambda_e in (0.0, 100.0):
+        torch.manual_seed(0)
+        model = mlp(input_size=6, n_classes=3, hidden=16)
+        strategy = LFL(
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
+            criterion=nn.CrossEntropyLoss(),
+            lambda_e=lambda_e,
+            train_mb_size=16,
+            train_epochs=5,
+            evaluator=silent(),
+        )
+        strategy.train(scenario.train_stream[0])
+        before = model.get_features(x).detach()
+        strategy.train(scenario.train_stream[1])
+        moved.append((model.get_features(x) - before).norm().item())
+    assert 0 < moved[1] < 0.8 * moved[0]

@@ -35,7 +35,7 @@ from udil_avalanche.plugins import (
 from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
 from udil_avalanche.runs.state.tree import join, split
 
-STRATEGIES: dict[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Any]] = {
     "Naive": Naive,
     "Replay": lambda **kwargs: Replay(mem_size=20, **kwargs),
     "EWC": lambda **kwargs: EWC(ewc_lambda=1.0, **kwargs),
@@ -170,7 +170,7 @@ def train(
     evaluator: Any,
 ) -> Any:
     torch.manual_seed(1)
-    strategy = STRATEGIES[strategy_name](
+    strategy = METHODS[strategy_name](
         model=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
         train_mb_size=16,
@@ -189,7 +189,7 @@ def flat_weights(model: nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-@pytest.mark.parametrize("strategy_name", STRATEGIES)
+@pytest.mark.parametrize("strategy_name", METHODS)
 @pytest.mark.parametrize("make_parts", PLUGINS)
 def test_plugin_alone_in_a_strategy_of_avalanche(
     make_parts: Callable[[], dict[str, Any]],

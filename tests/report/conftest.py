@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from udil_avalanche.evaluation import average_accuracy, forgetting
+from udil_avalanche.recipes import as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report.paper import METHODS
 from udil_avalanche.runs.run_folder import RunFolder, versions
-from udil_avalanche.settings import as_dict
 
 MakeRun = Callable[..., Path]
 

@@ -1,4 +1,4 @@
-"""Names beside points."""
+"""Names next to points."""
 
 from itertools import combinations
 
@@ -24,23 +24,24 @@ def extents(fig: Figure) -> list[Bbox]:
 def test_names_of_close_points_cover_neither_each_other_nor_a_point() -> None:
     fig = Figure(figsize=(5.5, 4.2), layout="constrained")
     ax = fig.subplots()
+    names = ["Fine-tune", "oEWC", "SI", "UDIL"]
     points = [(1.0, 48.0), (1.05, 48.2), (1.02, 47.6), (2.0, 90.0)]
     ax.scatter(*np.transpose(points))
     ax.set(xscale="log", ylim=(40, 100), xlim=(0.5, 5))
-    label_points(ax, ["Fine-tune", "oEWC", "SI", "UDIL"], points)
+    label_points(ax, dict(zip(names, points, strict=True)))
     found = extents(fig)
-    assert [text.get_text() for text in ax.texts] == ["Fine-tune", "oEWC", "SI", "UDIL"]
+    assert [text.get_text() for text in ax.texts] == names
     assert not any(one.overlaps(other) for one, other in combinations(found, 2))
     for x, y in ax.transData.transform(points):
         assert not any(extent.contains(x, y) for extent in found)
 
 
-def test_a_name_stands_beside_its_point_even_in_a_crowd() -> None:
+def test_a_name_is_next_to_its_point_even_in_a_crowd() -> None:
     fig = Figure(figsize=(3, 3))
     ax = fig.subplots()
-    points = [(0.5, 0.5)] * 12
+    points = {f"method {number}": (0.5, 0.5) for number in range(12)}
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    label_points(ax, [f"method {number}" for number in range(12)], points)
+    label_points(ax, points)
     x, y = ax.transData.transform((0.5, 0.5))
     for extent in extents(fig):
         assert abs((extent.y0 + extent.y1) / 2 - y) < 60

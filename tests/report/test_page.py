@@ -16,7 +16,7 @@ from PIL import Image
 from udil_avalanche.cli.main import main
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report.collect import collect
-from udil_avalanche.report.rerun_commands import command_again
+from udil_avalanche.report.rerun_commands import rerun_command
 from udil_avalanche.runs.run_folder import RunFolder, versions
 
 BROWSER = shutil.which("chromium")
@@ -49,7 +49,7 @@ def in_browser(page: Path, profile: Path, *options: str) -> str:
     return answer.stdout
 
 
-def test_the_page_needs_nothing_but_itself(report: Path) -> None:
+def test_the_page_needs_no_other_file(report: Path) -> None:
     text = report.read_text()
     assert not re.search(r"(src|href)=\"(https?:)?//", text)
     assert "<script" not in text and "@import" not in text
@@ -64,8 +64,8 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
     anchors = set(re.findall(r'id="([^"]+)"', text))
     targets = re.findall(r'href="#([^"]+)"', text)
     assert set(targets) <= anchors
-    to_cells = [target for target in targets if target.startswith("cell-")]
-    assert len(to_cells) == 12 + 11 + 2, "in the table, and of the best method"
+    to_groups = [target for target in targets if target.startswith("cell-")]
+    assert len(to_groups) == 12 + 11 + 2, "in the table, and of the best method"
     commit = str(versions()["commit"] or "unknown")[:10]
     assert text.count(f'<td class="text">{commit}') == 36
     folders = re.findall(r'<td class="text"><a href="([^"]+)">', text)
@@ -75,25 +75,25 @@ def test_every_figure_leads_to_its_runs_and_their_commands(report: Path) -> None
     assert len(re.findall(r"<code>python run_experiments.py ", text)) == 36
 
 
-def test_figures_over_stretches_of_domains_lead_to_their_runs(
+def test_figures_over_ranges_of_domains_lead_to_their_runs(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", "rotated_mnist")
     file = tmp_path / "report.html"
     assert main(["report", str(tmp_path), "--html", str(file)]) == 0
-    _, _, stretches = file.read_text().partition('<details class="course">')
-    ours = re.findall(r'<td class="ours">(.*?)</td>', stretches)
+    _, _, ranges = file.read_text().partition('<details class="more-metrics">')
+    ours = re.findall(r'<td class="ours">(.*?)</td>', ranges)
     assert len(ours) == 4
     for figure in ours:
         assert re.fullmatch(r'<a href="#cell-[^"]+">[\d.]+</a>', figure)
 
 
-def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> None:
+def test_the_command_repeats_the_same_run(make_run: Any, tmp_path: Path) -> None:
     make_run("UDIL", lambda_d=7.5, cross_domain_threshold=None, seed=3, memory=200)
     make_run("Joint", "rotated_mnist", train_per_domain=500)
     make_run("ER", "folders", domains=2, root="my photos", threads=2)
     for run in collect([tmp_path]).runs:
-        _, script, *arguments = shlex.split(command_again(run))
+        _, script, *arguments = shlex.split(rerun_command(run))
         assert script == "run_experiments.py"
         names = {"--strategy": "", "--benchmark": "", "--memory": "", "--seed": ""}
         overrides = [argument for argument in arguments if "=" in argument]
@@ -110,8 +110,8 @@ def test_the_command_makes_the_same_run_again(make_run: Any, tmp_path: Path) -> 
             overrides=overrides,
         )
         assert RunFolder.of(settings).path.name == run.folder.name
-        assert settings.data == run.result["settings"]["data"]
-        assert settings.threads == run.result["settings"]["threads"]
+        assert settings.data == run.written_settings["data"]
+        assert settings.threads == run.written_settings["threads"]
 
 
 def test_the_same_runs_give_the_same_page(make_run: Any, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_the_embeddings_are_those_of_the_first_seed_that_has_them(
 
 def test_a_browser_shows_the_page(report: Path, tmp_path: Path) -> None:
     shown = html.unescape(in_browser(report, tmp_path / "profile", "--dump-dom"))
-    assert "Use UDIL: after the last domain its accuracy" in shown
+    assert "Use UDIL: after the last domain its average accuracy" in shown
     assert shown.count("<tr") > 12 + 36
     assert "{{" not in shown and "{%" not in shown
 

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
+from udil_avalanche import recipes
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.report.collect import collect
+from udil_avalanche.report import paper
+from udil_avalanche.report.collect import RunCollection, collect
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
     PAPER_METHODS,
-    paper_figure,
 )
-from udil_avalanche.report.rerun_commands import command_again
+from udil_avalanche.report.rerun_commands import rerun_command
 from udil_avalanche.report.seed_groups import seed_groups_of
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.report.tables import Row, Table, missing_tables, tables_of
+from udil_avalanche.report.tables import Row, Table, remarks, tables_of
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import STRATEGIES
 
 
 def tables(*places: Path) -> list[Table]:
-    return tables_of(seed_groups_of(collect(places).runs))
+    return tables_of(collect(places).runs)
 
 
 def row_of(table: Table, method: str) -> Row:
@@ -32,7 +32,7 @@ def row_of(table: Table, method: str) -> Row:
 
 
 def test_all_methods_that_can_be_run_in_the_order_of_the_paper() -> None:
-    assert sorted(METHODS) == sorted(STRATEGIES)
+    assert sorted(METHODS) == sorted(recipes.METHODS)
     shown = [method for method in METHODS if method in PAPER_METHODS]
     assert shown == list(PAPER_METHODS)
     assert METHODS[-1] == "Joint"
@@ -50,16 +50,16 @@ def test_all_methods_that_can_be_run_in_the_order_of_the_paper() -> None:
 def test_the_figures_of_the_paper(
     place: tuple[str, int, str, str], mean: float, deviation: float
 ) -> None:
-    assert paper_figure(*place) == Statistic(mean, deviation)
+    assert paper.figure(*place) == Statistic(mean, deviation)
 
 
 def test_what_the_paper_does_not_have() -> None:
-    assert paper_figure("hd_balls", 200, "UDIL", "avg_acc") is None
-    assert paper_figure("hd_balls", 400, "Joint", "forgetting") is None
-    assert paper_figure("seq_core50", 500, "CLS-ER", "avg_acc") is None
+    assert paper.figure("hd_balls", 200, "UDIL", "avg_acc") is None
+    assert paper.figure("hd_balls", 400, "Joint", "forgetting") is None
+    assert paper.figure("seq_core50", 500, "CLS-ER", "avg_acc") is None
     for benchmark, sizes in MEMORY_SIZES.items():
         for memory in sizes:
-            assert paper_figure(benchmark, memory, "UDIL", "avg_acc") is not None
+            assert paper.figure(benchmark, memory, "UDIL", "avg_acc") is not None
 
 
 def test_mean_and_deviation_over_seeds(make_run: Any, tmp_path: Path) -> None:
@@ -67,14 +67,15 @@ def test_mean_and_deviation_over_seeds(make_run: Any, tmp_path: Path) -> None:
         make_run("ER", accuracy=accuracy, lost=seed, seed=seed)
     [table] = tables(tmp_path)
     er = row_of(table, "ER")
-    assert er.cell is not None and er.cell.seeds == [0, 1, 2]
+    assert er.group.seeds == [0, 1, 2]
     # Slowly: the mean is 83, the squares are 9 + 1 + 16, and 26 / 2 = 13.
     assert er.figures["avg_acc"].ours == Statistic(83.0, pytest.approx(13**0.5))
     forgetting = er.figures["forgetting"].ours
     assert forgetting is not None
     expected = sum(lost * 20 / 19 for lost in range(3)) / 3
     assert forgetting.mean == pytest.approx(expected)
-    assert er.figures["avg_acc"].difference == pytest.approx(83 - 82.255)
+    assert er.figures["avg_acc"].paper == Statistic(82.255, 1.552)
+    assert er.figures["avg_acc"].difference == "+0.7"
 
 
 def test_one_seed_has_no_deviation_and_no_verdict(
@@ -123,21 +124,21 @@ def test_best_and_second_best_leave_joint_training_out(
     [table] = tables(tmp_path)
 
     def ranks(metric: str) -> dict[str, int]:
-        measured = [row for row in table.rows if row.cell is not None]
+        measured = [row for row in table.rows if row.group.runs]
         return {row.method: row.figures[metric].rank for row in measured}
 
     assert ranks("avg_acc") == {"SI": 0, "ER": 2, "UDIL": 1, "Joint": 0}
     assert ranks("forgetting") == {"SI": 1, "ER": 2, "UDIL": 0, "Joint": 0}
 
 
-def test_a_method_without_runs_is_there_without_figures(
+def test_a_method_without_runs_has_a_row_without_figures(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER")
     [table] = tables(tmp_path)
     assert [row.method for row in table.rows] == list(PAPER_METHODS)
     gem = row_of(table, "GEM")
-    assert gem.cell is None
+    assert not gem.group.runs
     assert gem.figures["avg_acc"].ours is None
     assert gem.figures["avg_acc"].paper == Statistic(69.747, 0.656)
 
@@ -151,13 +152,13 @@ def test_each_memory_size_has_a_table_with_the_methods_that_have_none(
     small, large = tables(tmp_path)
     assert (small.memory, large.memory) == (200, 800)
     for table in (small, large):
-        assert row_of(table, "SI").cell is not None
-        assert row_of(table, "SI").memory == ""
-        assert row_of(table, "Joint").memory == "inf"
+        assert row_of(table, "SI").group.runs
+        assert row_of(table, "SI").memory == "-"
+        assert row_of(table, "Joint").memory == "∞"
     assert row_of(small, "ER").figures["avg_acc"].paper != (
         row_of(large, "ER").figures["avg_acc"].paper
     )
-    missing = missing_tables([small, large])
+    [missing] = remarks([small, large], RunCollection())
     assert "Rotated MNIST, 400 samples in memory" in missing
     assert "Rotated MNIST, 800 samples in memory" not in missing
 
@@ -170,9 +171,9 @@ def test_different_settings_of_a_method_are_never_mixed(
     make_run("ER", lr=0.5, accuracy=82.0, seed=1)
     [table] = tables(tmp_path)
     found = {
-        row.cell.variant: row.figures["avg_acc"].ours
+        row.group.variant: row.figures["avg_acc"].ours
         for row in table.rows
-        if row.cell is not None
+        if row.group.runs
     }
     assert found == {
         "lr=0.1": Statistic(70.0),
@@ -180,15 +181,15 @@ def test_different_settings_of_a_method_are_never_mixed(
     }
 
 
-def test_where_a_run_took_place_does_not_matter(make_run: Any, tmp_path: Path) -> None:
+def test_the_machine_of_a_run_does_not_matter(make_run: Any, tmp_path: Path) -> None:
     make_run("ER", threads=1)
     make_run("ER", threads=2, seed=1, output=tmp_path / "elsewhere")
-    [cell] = seed_groups_of(collect([tmp_path]).runs)
-    assert cell.seeds == [0, 1]
-    assert cell.variant == ""
+    [group] = seed_groups_of(collect([tmp_path]).runs)
+    assert group.seeds == [0, 1]
+    assert group.variant == ""
 
 
-def test_other_data_make_another_table(make_run: Any, tmp_path: Path) -> None:
+def test_different_data_make_another_table(make_run: Any, tmp_path: Path) -> None:
     make_run("ER")
     make_run("ER", domains=3)
     whole, other = tables(tmp_path)
@@ -253,20 +254,20 @@ def test_the_peak_memory_is_that_of_the_runs_that_have_it(
     make_run("ER")
     make_run("ER", seed=1)
     first, second = collect([tmp_path]).runs
-    [cell] = seed_groups_of([first, second])
-    assert cell.peak_memory == 512
+    [group] = seed_groups_of([first, second])
+    assert group.peak_memory == 512
     without = replace(first, result={**first.result, "peak_memory_mb": None})
-    [cell] = seed_groups_of([without, second])
-    assert cell.peak_memory == 512
-    [cell] = seed_groups_of([without])
-    assert cell.peak_memory is None
+    [group] = seed_groups_of([without, second])
+    assert group.peak_memory == 512
+    [group] = seed_groups_of([without])
+    assert group.peak_memory is None
 
 
 def test_one_slow_run_does_not_spoil_the_time(make_run: Any, tmp_path: Path) -> None:
     for seed, seconds in enumerate((60.0, 900.0, 70.0)):
         make_run("ER", seed=seed, seconds=seconds)
-    [cell] = seed_groups_of(collect([tmp_path]).runs)
-    assert cell.seconds == 70
+    [group] = seed_groups_of(collect([tmp_path]).runs)
+    assert group.seconds == 70
 
 
 def test_a_copy_counts_once_unless_it_differs(make_run: Any, tmp_path: Path) -> None:
@@ -281,13 +282,13 @@ def test_a_copy_counts_once_unless_it_differs(make_run: Any, tmp_path: Path) -> 
     assert str(folder) in str(caught.value) and str(copy) in str(caught.value)
 
 
-def test_settings_that_came_later_are_as_by_default(
+def test_settings_newer_than_the_run_have_their_defaults(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", unknown=("anneal",))
     make_run("ER", seed=1)
-    [cell] = seed_groups_of(collect([tmp_path]).runs)
-    assert cell.seeds == [0, 1]
+    [group] = seed_groups_of(collect([tmp_path]).runs)
+    assert group.seeds == [0, 1]
 
 
 def test_a_run_of_an_older_version_counts_once_unless_it_differs(
@@ -296,15 +297,15 @@ def test_a_run_of_an_older_version_counts_once_unless_it_differs(
     older = make_run("ER", unknown=("anneal",))
     older.rename(older.with_name("ER-m400-s0-01dd4e55"))
     make_run("ER")
-    [cell] = seed_groups_of(collect([tmp_path]).runs)
-    assert cell.seeds == [0]
+    [group] = seed_groups_of(collect([tmp_path]).runs)
+    assert group.seeds == [0]
     make_run("ER", seed=1, unknown=("anneal",)).rename(tmp_path / "older")
     make_run("ER", seed=1, accuracy=81.0)
     with pytest.raises(SettingsError, match="different results"):
         collect([tmp_path])
 
 
-def test_a_setting_that_is_no_more_does_not_stop_a_report(
+def test_a_removed_setting_does_not_stop_a_report(
     make_run: Any, tmp_path: Path
 ) -> None:
     file = make_run("ER") / "result.json"
@@ -313,29 +314,39 @@ def test_a_setting_that_is_no_more_does_not_stop_a_report(
     RunFolder(file.parent).finish(result)
     make_run("ER", seed=1)
     runs = collect([tmp_path]).runs
-    assert [cell.variant for cell in seed_groups_of(runs)] == ["once=1", "once=null"]
-    assert "once" not in command_again(runs[0])
+    assert [group.variant for group in seed_groups_of(runs)] == ["once=1", "once=null"]
+    assert "once" not in rerun_command(runs[0])
 
 
-def test_namesakes_with_other_data_are_refused(make_run: Any, tmp_path: Path) -> None:
+def test_runs_with_the_same_name_and_different_data_are_refused(
+    make_run: Any, tmp_path: Path
+) -> None:
     make_run("ER", "rotated_mnist", output=tmp_path / "few", data="mnist-5000")
     make_run("ER", "rotated_mnist", output=tmp_path / "all")
-    with pytest.raises(SettingsError, match="the same name but other data"):
+    with pytest.raises(SettingsError, match="the same name but different data"):
         collect([tmp_path])
 
 
-def test_the_command_of_a_run_that_would_not_do_with_the_configured_domains(
+def test_the_command_of_a_run_that_is_invalid_with_the_configured_domains(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", memory=10, domains=5)
     [run] = collect([tmp_path]).runs
-    assert "--memory 10 --seed 0" in command_again(run)
-    assert "domains=5" in command_again(run)
+    assert "--memory 10 --seed 0" in rerun_command(run)
+    assert "domains=5" in rerun_command(run)
 
 
-def test_the_command_of_a_run_does_not_name_where_mnist_lay(
+def test_the_command_of_a_run_does_not_name_the_folder_of_mnist(
     make_run: Any, tmp_path: Path
 ) -> None:
     make_run("ER", "rotated_mnist", root=str(tmp_path / "datasets"))
     [run] = collect([tmp_path / "runs"]).runs
-    assert "data=" not in command_again(run)
+    assert "data=" not in rerun_command(run)
+
+
+def test_a_title_names_changed_data_and_the_memory() -> None:
+    assert paper.task_title("hd_balls", {}, None) == "HD-Balls"
+    assert (
+        paper.task_title("folders", {"domains": 5}, 400)
+        == "folders (domains=5), 400 samples in memory"
+    )

@@ -8,12 +8,12 @@ import torch
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from udil_avalanche.build import build_benchmark, build_model
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes import METHODS, RunSettings
+from udil_avalanche.recipes.build import build_benchmark, build_model
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import STRATEGIES, RunSettings
 
 DOMAINS = 3
 EPOCHS = 6
@@ -173,12 +173,12 @@ def test_unseen_domains_are_tested_on_request(
     assert some["accuracy_matrix"] == every["accuracy_matrix"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", METHODS)
 def test_every_strategy_runs(strategy: str, start: Start) -> None:
     (result, folder), (again, again_folder) = (start(strategy) for _ in range(2))
     assert json.loads((folder / "result.json").read_text()) == result
     assert result["strategy"] == strategy
-    assert result["memory"] == STRATEGIES[strategy]().memory
+    assert result["memory"] == METHODS[strategy]().memory
     assert result["joint"] == (strategy == "Joint")
     R = result["accuracy_matrix"]
     assert [len(row) for row in R] == [DOMAINS] * DOMAINS

@@ -24,10 +24,10 @@ def shown_during_training(*, terminal: bool) -> str:
         evaluator=EvaluationPlugin(loggers=[]),
     )
     benchmark = hd_balls(domains=2, train_per_domain=25, dimensions=5)
-    with progress:
+    with progress.bar:
         for experience in benchmark.train_stream:
             strategy.train(experience)
-            progress.end_domain(accuracy=87.54)
+            progress.end_domain(accuracy=87.54, seconds=120)
     return output.getvalue()
 
 
@@ -39,5 +39,8 @@ def test_a_terminal_shows_domain_steps_accuracy_and_time_left() -> None:
     assert "0:00:00 left" in shown.replace("\x1b[0m", "").replace("\x1b[36m", "")
 
 
-def test_anything_else_shows_nothing() -> None:
-    assert shown_during_training(terminal=False) == ""
+def test_a_log_gets_a_line_for_each_domain() -> None:
+    assert shown_during_training(terminal=False).splitlines() == [
+        "domain 1/2: accuracy 87.5 %, 2 min, about 2 min left",
+        "domain 2/2: accuracy 87.5 %, 2 min",
+    ]

@@ -7,9 +7,10 @@ import pytest
 
 from udil_avalanche.errors import RunError
 from udil_avalanche.files import atomic_write
+from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes.identity import fingerprint
 from udil_avalanche.recipes.resolve import resolve
-from udil_avalanche.runs.run_folder import RunFolder, fingerprint, plain
-from udil_avalanche.settings import RunSettings
+from udil_avalanche.runs.run_folder import RunFolder, plain
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_the_settings_in_the_folder_describe_the_same_run(
 def test_an_unfinished_run_leaves_nothing_to_the_next(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     folder.begin(settings)
-    folder.add_metrics({"domain": 1})
+    folder.write_metrics([{"domain": 1}])
     folder.tensorboard.mkdir()
     folder.begin(settings)
     assert contents(folder) == {"settings.yaml", "versions.json"}
@@ -80,8 +81,9 @@ def test_an_unfinished_run_leaves_nothing_to_the_next(settings: RunSettings) -> 
 def test_metrics_are_one_line_each(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     folder.begin(settings)
-    folder.add_metrics({"domain": 1, "forgetting": math.nan})
-    folder.add_metrics({"domain": 2, "forgetting": 1.5})
+    first = {"domain": 1, "forgetting": math.nan}
+    folder.write_metrics([first])
+    folder.write_metrics([first, {"domain": 2, "forgetting": 1.5}])
     lines = (folder.path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
         {"domain": 1, "forgetting": None},

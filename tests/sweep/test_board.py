@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from udil_avalanche.recipes import RunSettings
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.board import Board
-from udil_avalanche.sweep.events import Failed, Finished, Started
+from udil_avalanche.sweep.engine import Failed, Finished, Started
 from udil_avalanche.sweep.live_table import LiveTable, summary
 
 
@@ -83,7 +83,7 @@ def test_on_a_cluster_as_many_are_at_work_as_run(runs: Any) -> None:
 
 def test_nothing_is_promised_before_anything_is_done(runs: Any) -> None:
     board = Board(runs, workers=2)
-    assert board.until() is None
+    assert board.seconds_left() is None
     assert summary(board) == "0 done, 0 running, 4 left, 0 failed"
 
 
@@ -103,7 +103,7 @@ def test_the_table_on_a_terminal(runs: Any) -> None:
     board.note(Started(runs[0]))
     folder = RunFolder.of(runs[0])
     folder.begin(runs[0])
-    folder.add_metrics({"domain": 7, "avg_acc": 81.25})
+    folder.write_metrics([{"domain": 7, "avg_acc": 81.25}])
     clock.now = 30.0
     shown = io.StringIO()
     console = Console(file=shown, width=100)
@@ -119,7 +119,8 @@ def test_a_line_for_each_end_elsewhere(runs: Any) -> None:
     shown = io.StringIO()
     finish(runs[0], 30.0)
     events = [Started(runs[0]), Finished(runs[0]), Failed(runs[1], "[why]")]
-    with LiveTable(board, Console(file=shown, width=200)) as table:
+    table = LiveTable(board, Console(file=shown, width=200))
+    with table.shown():
         for event in events:
             board.note(event)
             table.tell(event)
@@ -136,4 +137,4 @@ def test_other_data_than_the_benchmarks_are_named(tmp_path: Path) -> None:
     shown = io.StringIO()
     table = LiveTable(Board([run], workers=1), Console(file=shown, width=200))
     table.tell(Finished(run))
-    assert shown.getvalue().rstrip().endswith("30 s, by the data mnist-5000")
+    assert shown.getvalue().rstrip().endswith("30 s, on the data mnist-5000")

@@ -17,12 +17,10 @@ import pytest
 import yaml
 
 from udil_avalanche.cli.main import main
-from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.runs.state.lock import NAME
-from udil_avalanche.settings import RunSettings
-from udil_avalanche.sweep.events import Finished, Started
+from udil_avalanche.recipes import RunSettings
+from udil_avalanche.runs.run_folder import LOCK_FILE, RunFolder
+from udil_avalanche.sweep.engine import Finished, Started, cores
 from udil_avalanche.sweep.grid import load_sweep
-from udil_avalanche.sweep.local import cores
 from udil_avalanche.sweep.ray_engine import run_on_ray
 
 SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
@@ -94,7 +92,7 @@ def first_domain_of(run: RunSettings) -> str:
 
 def holder_of(run: RunSettings) -> psutil.Process:
     """The process that is at work in the folder of a run."""
-    _, number, *_ = (RunFolder.of(run).path / NAME).read_text().split()
+    _, number, *_ = (RunFolder.of(run).path / LOCK_FILE).read_text().split()
     return psutil.Process(int(number))
 
 
@@ -266,7 +264,7 @@ def test_more_than_this_machine_has_is_refused(
     sweep = started(small_sweep, tmp_path, "ray", "--gpus=1000")
     _, said = sweep.communicate(timeout=300)
     assert sweep.returncode == 2
-    assert "no node has the 1 CPUs and 1000 GPUs that a run takes" in said
+    assert "no node has the 1 CPUs and 1000 GPUs that a run needs" in said
     assert said.count("\n") == 1
     assert not (tmp_path / "runs").exists()
 

@@ -1,7 +1,6 @@
 import re
 import types
 import typing
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,13 @@ import yaml
 
 from udil_avalanche.cli.main import main
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.recipes.resolve import resolve
-from udil_avalanche.report.paper import MEMORY_SIZES, METHODS
+from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
+from udil_avalanche.recipes.resolve import from_dict, resolve
+from udil_avalanche.report.paper import MEMORY_SIZES
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import (
-    BENCHMARKS,
-    STRATEGIES,
-    RunSettings,
-    as_dict,
-    from_dict,
-    keeps_samples,
-)
+from udil_avalanche.sweep.engine import cores_of
+from udil_avalanche.sweep.entries import values_of
 from udil_avalanche.sweep.grid import Sweep, load_sweep
-from udil_avalanche.sweep.local import cores_of
-from udil_avalanche.sweep.values import values_of
 
 SWEEPS = Path(__file__).parents[2] / "configs" / "sweeps"
 SMALL = {"strategies": ["ER", "SI"], "benchmarks": "hd_balls", "seeds": [0, 1]}
@@ -139,14 +131,14 @@ def test_values(written: Any, expected: list[Any]) -> None:
         ),
         (
             {**SMALL, "seeds": [100], "search": {**SEARCH, "validation": "half"}},
-            "validation must be above 0 and below 1",
+            "validation=half: expected a number",
         ),
         ({**SMALL, "seeds": ["a"], "search": SEARCH}, "seed=a: expected"),
-        ({**SMALL, "settings": {"seed": [5, 6]}}, "settings: say seed by seeds"),
-        ({**SMALL, "settings": {"threads": 4}}, "settings: say threads by --threads"),
+        ({**SMALL, "settings": {"seed": [5, 6]}}, "settings: set seed by seeds"),
+        ({**SMALL, "settings": {"threads": 4}}, "settings: set threads by --threads"),
         (
             {**SMALL, "seeds": 100, "search": SEARCH, "settings": {"epochs": [1, 2]}},
-            "in a search, what varies belongs into its ranges",
+            "in a search, the settings that vary belong in its ranges",
         ),
     ],
 )
@@ -191,7 +183,7 @@ def test_a_search_compares_only_what_has_the_same_data(
 ) -> None:
     search = {"trials": 2, "ranges": {"ER": ranges, "DER++": {"lr": [0.1, 0.2]}}}
     written = {**SMALL, "strategies": ["ER", "DER++"], "seeds": 100, "search": search}
-    with pytest.raises(SettingsError, match=f"has the same {key}"):
+    with pytest.raises(SettingsError, match=f"only runs with the same {key}"):
         load(written)
 
 
@@ -200,7 +192,7 @@ def test_a_search_does_not_vary_what_a_sweep_has_a_word_for(
     key: str, load: Any
 ) -> None:
     search = {"trials": 2, "ranges": {"ER": {key: [1, 2]}, "SI": {"lr": [0.1, 0.2]}}}
-    with pytest.raises(SettingsError, match=f"ranges: say {key.lower()} by"):
+    with pytest.raises(SettingsError, match=f"ranges: set {key.lower()} by"):
         load({**SMALL, "seeds": 100, "search": search})
 
 
@@ -214,7 +206,7 @@ def test_a_search_compares_only_equal_memories(tmp_path: Path, load: Any) -> Non
     (tmp_path / "hd_balls").mkdir()
     (tmp_path / "hd_balls" / "er.yaml").write_text("memory: 200")
     written = {**SMALL, "strategies": ["ER", "DER++"], "seeds": 100, "search": SEARCH}
-    with pytest.raises(SettingsError, match="same memory; it has 200 and 400"):
+    with pytest.raises(SettingsError, match="same memory; this one has 200 and 400"):
         load(written)
     assert len(load({**written, "memory": 100}).runs) == 4
 
@@ -268,7 +260,7 @@ def test_the_sweeps_cover_the_tables_of_the_paper(
         if not run.validation
     }
     assert planned == {
-        (benchmark, memory if keeps_samples(method) else 0, method, seed)
+        (benchmark, memory if METHODS[method].has_memory else 0, method, seed)
         for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist", "seq_core50")
         for memory in MEMORY_SIZES[benchmark]
         for method in METHODS
@@ -293,16 +285,15 @@ def test_null_is_a_value(load: Any) -> None:
     assert [run.clip_norm for run in runs] == [None, 1, None, 1]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", METHODS)
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_settings_reach_a_worker_as_they_are(strategy: str, benchmark: str) -> None:
     configured = resolve(strategy, benchmark)
-    settings = replace(
-        configured,
-        **{
-            each.name: None
-            for each in fields(configured)
-            if types.NoneType in typing.get_args(each.type)
+    settings = configured.model_copy(
+        update={
+            name: None
+            for name, field in type(configured).model_fields.items()
+            if types.NoneType in typing.get_args(field.annotation)
         },
     )
     assert settings.clip_norm is None
@@ -324,11 +315,11 @@ def test_a_run_takes_a_core_for_each_thread_and_each_process_that_loads_images(
         (["--address", "127.0.0.1:1"], "--address is an option of --engine ray"),
         (["--gpus", "0"], "--gpus is an option of --engine ray"),
         (["--engine", "ray", "--workers", "2"], "an option of --engine local"),
-        (["--engine", "ray", "--cpus", "-1"], "--cpus: -1 is no amount"),
-        (["--engine", "ray", "--gpus", "nan"], "--gpus: nan is no amount"),
-        (["--engine", "ray", "--gpus", "two"], "--gpus: two is no amount"),
-        (["--workers", "0"], "--workers: 0 is no whole number from 1 on"),
-        (["--threads", "two"], "--threads: two is no whole number from 1 on"),
+        (["--engine", "ray", "--cpus", "-1"], "--cpus: -1 is not an amount"),
+        (["--engine", "ray", "--gpus", "nan"], "--gpus: nan is not an amount"),
+        (["--engine", "ray", "--gpus", "two"], "--gpus: two is not an amount"),
+        (["--workers", "0"], "--workers: 0 is not a whole number from 1 on"),
+        (["--threads", "two"], "--threads: two is not a whole number from 1 on"),
     ],
 )
 def test_options_of_the_other_engine_and_amounts_that_are_none_are_refused(

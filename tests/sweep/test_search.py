@@ -6,9 +6,9 @@ import yaml
 
 from udil_avalanche.cli.main import main
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes import as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import as_dict
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.search import choose, write_choice
 
@@ -53,9 +53,9 @@ def test_the_best_on_average_over_the_seeds_is_chosen(search: Sweep) -> None:
     er, si = choose(search)
     assert er.best.tried == {"lr": 0.5}
     assert er.best.accuracy == pytest.approx(81.5)
-    assert [other.tried["lr"] for other in er.others] == [0.1, 0.2]
+    assert [other.tried["lr"] for other in er.done[1:]] == [0.1, 0.2]
     assert si.best.tried == {"lr": 0.1}
-    assert si.trials == 3 and len(si.others) == 1, "one came to no accuracy"
+    assert si.trials == 3 and len(si.done) == 2, "one came to no accuracy"
 
 
 def test_trials_that_are_not_done_on_all_seeds_do_not_count(search: Sweep) -> None:
@@ -64,7 +64,7 @@ def test_trials_that_are_not_done_on_all_seeds_do_not_count(search: Sweep) -> No
             finish(run, 100 * run.lr)
     [er] = choose(search)
     assert er.best.tried == {"lr": 0.1}
-    assert er.others == ()
+    assert len(er.done) == 1
 
 
 def test_the_config_says_where_it_comes_from_and_can_be_used(

@@ -1,22 +1,23 @@
-"""Arrays of one's own as domains."""
+"""Your own arrays as domains."""
 
 import zipfile
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from udil_avalanche.benchmarks.reading.assemble import DomainSamples, assemble
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.names import chosen_domains
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
 from udil_avalanche.data.scenario import DomainScenario
 
-Array = NDArray[Any]
+Arrays = dict[str, NDArray[Any]]
 
 
 def arrays(
@@ -28,18 +29,18 @@ def arrays(
     stratified: bool = False,
     train_per_domain: int | None = None,
     validation: float = 0.0,
-    skip_bad: bool = False,
+    skip_invalid: bool = False,
     seed: int = 0,
 ) -> DomainScenario:
-    """Domains that lie in files ``root/<domain>.npz``, as ``numpy.savez`` makes them.
+    """Domains in files ``root/<domain>.npz``, as ``numpy.savez`` makes them.
 
     A file has ``x``, one sample a row, of any shape that all files share, and ``y``, an
     integer for each; and, if the data are split already, ``x_test`` and ``y_test``. The
     classes are the integers in all files together, in ascending order; a domain need
-    not have them all. Inputs of 8 bit become numbers in [0, 1], all others 32-bit
-    floats as they are.
+    not have them all. 8-bit inputs become numbers in [0, 1], all others 32-bit floats
+    without scaling.
 
-    A file is read when its turn comes and dropped for the next one.
+    A file is read when its domain is needed and dropped for the next one.
 
     :param root: the folder.
     :param order: names of the domains to learn, separated by commas; all of them in
@@ -48,11 +49,11 @@ def arrays(
     :param test_share: share of each domain to test on, if it is not split already.
     :param stratified: take that share of every class.
     :param train_per_domain: training samples of each domain; all if ``None``.
-    :param validation: share of the training samples that is held out and tested on
-        instead of the test samples.
-    :param skip_bad: leave out and count what is bad instead of refusing it.
-    :param seed: of all draws.
-    :raises BadData: if a file is not like this, or has faults.
+    :param validation: share of the training samples to hold out and test on instead of
+        the test samples.
+    :param skip_invalid: leave out and count invalid samples instead of refusing them.
+    :param seed: seed of all draws.
+    :raises BadData: if a file has another layout or holds invalid samples.
     """
     root = Path(root)
     found = [path.stem for path in root.glob("*.npz") if not path.name.startswith(".")]
@@ -61,62 +62,42 @@ def arrays(
             f"{root} has no .npz files: save each domain by "
             f"numpy.savez('{root}/<domain>.npz', x=..., y=...) and give it by --data"
         )
+    findings = Findings(skip_invalid)
     names = chosen_domains(found, order, domains, root)
-    findings = Findings(skip_bad)
-    looked_at = [_look_at(root / f"{name}.npz", findings) for name in names]
-    _refuse_other_shapes(looked_at)
-    for each in looked_at:
-        _refuse_unknown_test_classes(each, findings)
-    skipped = findings.settle()
-    classes = np.unique(np.concatenate([each.y[each.good] for each in looked_at]))
-    if len(classes) < 2:
-        raise BadData(f"there is nothing to tell apart: the only class is {classes}")
-
-    splitter = Splitter(test_share, stratified, train_per_domain, validation, seed)
-    slot = LastUsed()
-    train: list[DomainTensors] = []
-    test: list[DomainTensors] = []
-    for name, each in zip(names, looked_at, strict=True):
-        rows = torch.from_numpy(np.flatnonzero(each.good))
-        labels = torch.from_numpy(np.searchsorted(classes, each.y[each.good]))
-        is_test = None if each.n_test == 0 else rows >= len(each.y) - each.n_test
-        split = splitter.split(name, labels, is_test)
-        for chosen, streams, place in (
-            (split.train, train, slot),
-            (split.test, test, LastUsed()),
-        ):
-            make = partial(_inputs, each.path, rows[chosen])
-            streams.append(DomainTensors(make, labels[chosen], place))
-    return DomainScenario(
-        train=train,
-        test=test,
-        n_classes=len(classes),
+    paths = [root / f"{name}.npz" for name in names]
+    samples = []
+    kinds = []
+    for name, path in zip(names, paths, strict=True):
+        stored = _load(path)
+        samples.append(_examine(name, path, stored, findings))
+        kinds.append(_kind(stored["x"]))
+        if kinds[-1] != kinds[0]:
+            raise BadData(
+                f"{path}: inputs have {kinds[-1]}, but those of {paths[0]} have "
+                f"{kinds[0]}"
+            )
+    return assemble(
+        samples,
+        sort_classes=sorted,
+        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
+        findings=findings,
         data=f"arrays:{root.resolve().name}",
-        details={
-            "domain_names": names,
-            "class_names": [str(label) for label in classes],
-            "skipped": skipped,
-        },
     )
 
 
-class _LookedAt(NamedTuple):
-    """What is known of a file after it was looked through once."""
-
-    path: Path
-    y: Array
-    """All labels, those to test on last."""
-    good: NDArray[np.bool_]
-    """Which samples can be used."""
-    n_test: int
-    """How many samples are for testing, if that is given."""
-    shape: tuple[int, ...]
-    """Shape of one input."""
-    eight_bit: bool
+def _load(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {key: stored[key] for key in stored.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise BadData(
+            f"{path}: not a complete .npz file of numbers ({error})"
+        ) from error
 
 
-def _look_at(path: Path, findings: Findings) -> _LookedAt:
-    stored = _load(path)
+def _examine(
+    name: str, path: Path, stored: Arrays, findings: Findings
+) -> DomainSamples:
     for key in ("x", "y"):
         if key not in stored:
             raise BadData(
@@ -124,15 +105,14 @@ def _look_at(path: Path, findings: Findings) -> _LookedAt:
             )
     if ("x_test" in stored) != ("y_test" in stored):
         raise BadData(f"{path}: has one of x_test and y_test without the other")
-    parts = [("x", "y")] + [("x_test", "y_test")] * ("x_test" in stored)
-    labels, good = [], []
-    for x_key, y_key in parts:
+    labels, usable = [], []
+    for x_key, y_key in (("x", "y"), ("x_test", "y_test")):
+        if x_key not in stored:
+            continue
         x, y = stored[x_key], stored[y_key]
-        if not (np.issubdtype(x.dtype, np.number) or x.dtype == np.bool_):
-            raise BadData(f"{path}: {x_key} holds {x.dtype}, not numbers")
-        if np.issubdtype(x.dtype, np.complexfloating):
-            raise BadData(f"{path}: {x_key} holds complex numbers")
-        if not np.issubdtype(y.dtype, np.integer):
+        if x.dtype.kind not in "biuf":
+            raise BadData(f"{path}: {x_key} holds {x.dtype}, not real numbers")
+        if y.dtype.kind not in "iu":
             raise BadData(
                 f"{path}: {y_key} holds {y.dtype}, not integers: number the classes"
             )
@@ -150,51 +130,23 @@ def _look_at(path: Path, findings: Findings) -> _LookedAt:
         for row in np.flatnonzero(~finite):
             findings.add(f"{path}: {x_key}[{row}] holds a number that is not finite")
         labels.append(y.astype(np.int64))
-        good.append(finite)
-    return _LookedAt(
-        path,
-        np.concatenate(labels),
-        np.concatenate(good),
-        len(labels[1]) if len(parts) == 2 else 0,
-        stored["x"].shape[1:],
-        stored["x"].dtype == np.uint8,
+        usable.append(finite)
+    return DomainSamples(
+        name=name,
+        classes=np.concatenate(labels),
+        usable=np.concatenate(usable),
+        n_test=len(stored.get("y_test", ())) or None,
+        take=partial(_take, path),
     )
 
 
-def _refuse_other_shapes(looked_at: list[_LookedAt]) -> None:
-    first = looked_at[0]
-    for each in looked_at[1:]:
-        if each.shape != first.shape:
-            raise BadData(
-                f"{each.path}: inputs have shape {each.shape}, but those of "
-                f"{first.path} have {first.shape}"
-            )
-        if each.eight_bit != first.eight_bit:
-            raise BadData(
-                f"{each.path} and {first.path}: only one of them has 8-bit inputs, "
-                "which become numbers in [0, 1]"
-            )
+def _kind(x: NDArray[Any]) -> str:
+    scaled = " and 8 bits (scaled to [0, 1])" if x.dtype == np.uint8 else ""
+    return f"shape {x.shape[1:]}{scaled}"
 
 
-def _refuse_unknown_test_classes(each: _LookedAt, findings: Findings) -> None:
-    n_train = len(each.y) - each.n_test
-    known = np.unique(each.y[:n_train][each.good[:n_train]])
-    unknown = ~np.isin(each.y, known)
-    unknown[:n_train] = False
-    for label in np.unique(each.y[unknown & each.good]):
-        n = int((each.y[unknown & each.good] == label).sum())
-        findings.add(
-            f"{each.path}: y_test has the class {label}, which y lacks ({n} samples)"
-        )
-    each.good[unknown] = False
-
-
-def _load(path: Path) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise BadData(f"{path}: not a whole .npz file of numbers ({error})") from error
+def _take(path: Path, rows: Tensor, labels: Tensor, slot: LastUsed) -> DomainTensors:
+    return DomainTensors(partial(_inputs, path, rows), labels, slot)
 
 
 def _inputs(path: Path, rows: Tensor) -> Tensor:
@@ -206,6 +158,3 @@ def _inputs(path: Path, rows: Tensor) -> Tensor:
     if chosen.dtype != np.uint8:
         chosen = chosen.astype(np.float32)
     return torch.from_numpy(chosen)
-
-
-__all__ = ["arrays"]

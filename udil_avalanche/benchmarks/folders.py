@@ -1,20 +1,20 @@
-"""Image folders of one's own as domains."""
+"""Your own image folders as domains."""
 
 from pathlib import Path
 
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.image_tree import (
-    FilesByClass,
     ImageDomain,
-    files_by_class,
+    LabelledFile,
     image_benchmark,
+    labelled_files,
     subfolders,
 )
-from udil_avalanche.benchmarks.reading.names import chosen_domains, natural
+from udil_avalanche.benchmarks.reading.names import chosen_domains, natural_key
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.scenario import DomainScenario
 
-PARTS = ["test", "train"]
+PARTS = ["train", "test"]
 
 
 def folders(
@@ -27,12 +27,12 @@ def folders(
     stratified: bool = False,
     train_per_domain: int | None = None,
     validation: float = 0.0,
-    check: bool = True,
-    skip_bad: bool = False,
+    verify_images: bool = True,
+    skip_invalid: bool = False,
     seed: int = 0,
 ) -> DomainScenario:
-    """Domains that lie in folders: ``root/<domain>/<class>/<image>``, as PACS,
-    Office-Home and DomainNet unpack.
+    """Domains in folders: ``root/<domain>/<class>/<image>``, as PACS, Office-Home and
+    DomainNet unpack.
 
     The classes are those of all domains together, in natural order; a domain need not
     have them all. Where the data are split already, that split is used:
@@ -48,83 +48,64 @@ def folders(
     :param test_share: share of each domain to test on, if it is not split already.
     :param stratified: take that share of every class.
     :param train_per_domain: training images of each domain; all if ``None``.
-    :param validation: share of the training images that is held out and tested on
-        instead of the test images.
-    :param check: decode every image once before training.
-    :param skip_bad: leave out and count what is bad instead of refusing it.
-    :param seed: of all draws.
-    :raises BadData: if the folder is not laid out like this, or has faults.
+    :param validation: share of the training images to hold out and test on instead of
+        the test images.
+    :param verify_images: decode every image once before training.
+    :param skip_invalid: leave out and count invalid samples instead of refusing them.
+    :param seed: seed of all draws.
+    :raises BadData: if the folder has another layout or holds invalid samples.
     """
     root = Path(root)
-    findings = Findings(skip_bad)
+    findings = Findings(skip_invalid)
     found = subfolders(root)
     if not found:
         raise BadData(
             f"{root} has no folders: lay the images out as "
             f"{root}/<domain>/<class>/<image> and give it by --data"
         )
-    if found == PARTS:
-        names = chosen_domains(subfolders(root / "train"), order, domains, root)
-        listed = [
-            ImageDomain(
-                name,
-                files_by_class(root / "train" / name, findings),
-                files_by_class(root / "test" / name, findings),
-            )
-            for name in names
-        ]
-    else:
-        names = chosen_domains(found, order, domains, root)
-        listed = [_domain(root, name, findings) for name in names]
-    for domain in listed:
-        if not domain.files:
+    split_above = set(found) == set(PARTS)
+    if split_above:
+        found = subfolders(root / "train")
+    listed = []
+    for name in chosen_domains(found, order, domains, root):
+        lists = [root / f"{name}_{part}.txt" for part in PARTS]
+        if not split_above and all(path.is_file() for path in lists):
+            parts = [_listed(root, path, findings) for path in lists]
+        else:
+            places = [root / name]
+            if split_above:
+                places = [root / part / name for part in PARTS]
+            elif set(subfolders(root / name)) == set(PARTS):
+                places = [root / name / part for part in PARTS]
+            parts = [labelled_files(place, findings) for place in places]
+        if not parts[0]:
             raise BadData(
-                f"{root}: the domain {domain.name} has no classes with images; the "
-                f"layout is {root}/<domain>/<class>/<image>"
+                f"{root}: the domain {name} has no classes with images; the layout is "
+                f"{root}/<domain>/<class>/<image>"
             )
+        listed.append(ImageDomain(name, *parts))
     return image_benchmark(
         listed,
         image_size=image_size,
         splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
         findings=findings,
-        check=check,
+        verify_images=verify_images,
         data=f"folders:{root.resolve().name}",
     )
 
 
-def _domain(root: Path, name: str, findings: Findings) -> ImageDomain:
-    folder = root / name
-    lists = [root / f"{name}_{part}.txt" for part in ("train", "test")]
-    if all(path.is_file() for path in lists):
-        train, test = (_listed(root, path, findings) for path in lists)
-        return ImageDomain(name, train, test)
-    if subfolders(folder) == PARTS:
-        return ImageDomain(
-            name,
-            files_by_class(folder / "train", findings),
-            files_by_class(folder / "test", findings),
-        )
-    return ImageDomain(name, files_by_class(folder, findings))
-
-
-def _listed(root: Path, path: Path, findings: Findings) -> FilesByClass:
+def _listed(root: Path, path: Path, findings: Findings) -> list[LabelledFile]:
     """The files of a list with lines ``<domain>/<class>/<image> <label>``."""
-    found: FilesByClass = {}
-    for line in path.read_text().splitlines():
-        name = line.strip()
-        if not name:
-            continue
-        file = root / _without_label(name)
+    found: list[LabelledFile] = []
+    for line in filter(None, map(str.strip, path.read_text().splitlines())):
+        file = root / _without_label(line)
         if file.is_file():
-            found.setdefault(file.parent.name, []).append(str(file))
+            found.append((file.parent.name, str(file)))
         else:
-            findings.add(f"{path}: lists {name}, which is not there")
-    return {name: found[name] for name in natural(found)}
+            findings.add(f"{path}: lists {line}, which does not exist")
+    return sorted(found, key=lambda labelled: natural_key(labelled[0]))
 
 
 def _without_label(line: str) -> str:
     name, space, label = line.rpartition(" ")
     return name if space and label.isdecimal() else line
-
-
-__all__ = ["folders"]

@@ -30,13 +30,13 @@ def hd_balls(
     :param test_per_domain: test points of each domain, drawn afresh.
     :param dimensions: dimension of the space.
     :param sigma: standard deviation of the points along each axis.
-    :param validation: share of the training points that is held out and tested on
-        instead of the test points.
-    :param seed: of all draws; centres and training points do not depend on the number
-        of test points.
+    :param validation: share of the training points to hold out and test on instead of
+        the test points.
+    :param seed: seed of all draws; centres and training points do not depend on the
+        number of test points.
     """
     if min(domains, train_per_domain, test_per_domain, dimensions) < 1:
-        raise ValueError("HD-Balls need at least one domain, sample and dimension.")
+        raise ValueError("HD-Balls needs at least one domain, sample and dimension.")
     generator = torch.Generator().manual_seed(seed)
     test_generator = torch.Generator().manual_seed(seed + 1_000_003)
     centres = torch.randn(domains, dimensions, generator=generator)
@@ -61,6 +61,3 @@ def _ball(mu: Tensor, size: int, sigma: float, generator: torch.Generator) -> Te
 
 def _domain(points: Tensor, mu: Tensor) -> DomainTensors:
     return domain_of(points, labels=(points @ mu > 1).long())
-
-
-__all__ = ["hd_balls"]

@@ -1,9 +1,31 @@
-"""What the commands of the command line share."""
+"""What the commands share."""
 
 import argparse
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, Protocol
 
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.names import nearest
+
+
+class Command(Protocol):
+    """A module of this room; its docstring begins with what the command does."""
+
+    __doc__: str | None
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options.
+
+        :param parser: the parser of the command.
+        """
+
+    def execute(self, given: argparse.Namespace, rest: Sequence[str]) -> int:
+        """Do it.
+
+        :param given: the options.
+        :param rest: the arguments that the parser does not know.
+        :return: the exit code.
+        """
 
 
 class Parser(argparse.ArgumentParser):
@@ -17,4 +39,23 @@ class Parser(argparse.ArgumentParser):
         raise SettingsError(message)
 
 
-__all__ = ["Parser"]
+def refuse_unknown_options(
+    rest: Sequence[str], parser: argparse.ArgumentParser, settings: Iterable[str] = ()
+) -> None:
+    """Refuse what looks like an option but is none.
+
+    :param rest: the arguments that the parser did not know.
+    :param parser: the parser.
+    :param settings: the settings that are given as key=value instead.
+    :raises SettingsError: with the nearest option, or how to write the setting.
+    """
+    for argument in rest:
+        if argument.startswith("-"):
+            name, _, value = argument.partition("=")
+            key = name.strip("-").replace("-", "_")
+            if key in set(settings):
+                hint = f"write {key}={value or 'VALUE'}"
+            else:
+                known = list(parser._option_string_actions)
+                hint = f"did you mean {nearest(name, known, 'option')}?"
+            raise SettingsError(f"there is no option '{name}': {hint}")

@@ -1,35 +1,32 @@
-"""``run_experiments.py report``."""
+"""Tables and pictures of finished runs, next to the paper's figures."""
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from udil_avalanche.cli.parser import Parser
-from udil_avalanche.errors import SettingsError
+from udil_avalanche.cli.parser import refuse_unknown_options
 from udil_avalanche.files import atomic_write
-from udil_avalanche.report.collect import RunCollection, collect
-from udil_avalanche.report.keep import keep
-from udil_avalanche.report.markdown import markdown
-from udil_avalanche.report.seed_groups import seed_groups_of
-from udil_avalanche.report.tables import tables_of
-from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.sweep.grid import load_sweep
 
 
-def report(arguments: Sequence[str]) -> int:
-    """Make tables and pictures out of run folders.
+def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Make tables and pictures from run folders.
 
-    :param arguments: the command line after the word ``report``.
+    :param given: the options.
+    :param rest: nothing.
     :return: the exit code.
-    :raises SettingsError: if there is nothing to report.
     """
-    given = _parser().parse_args(arguments)
+    from udil_avalanche.report.collect import collect
+    from udil_avalanche.report.keep import keep
+    from udil_avalanche.report.markdown import markdown
+    from udil_avalanche.report.tables import tables_of
+
+    refuse_unknown_options(rest, given.parser)
     only = _identities(given.sweep) if given.sweep else None
-    found = _collect(given.runs, only)
+    found = collect(given.runs, only)
     if given.keep is not None:
         keep(found.runs, given.keep)
-        found = _collect([given.keep], only)
-    tables = tables_of(seed_groups_of(found.runs))
+        found = collect([given.keep], only)
+    tables = tables_of(found.runs)
     if given.html is not None:
         from udil_avalanche.report.page import page
 
@@ -42,22 +39,10 @@ def report(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _collect(
-    places: Sequence[str | Path], only: Collection[str] | None
-) -> RunCollection:
-    found = collect(places, only)
-    if not found.runs:
-        reasons = "; ".join(
-            f"{len(folders)} {reason}" for reason, folders in found.left_out.items()
-        )
-        raise SettingsError(
-            f"no finished runs below {' '.join(map(str, places))}"
-            + (f" (left out: {reasons})" if reasons else "")
-        )
-    return found
-
-
 def _identities(sweeps: Sequence[Path]) -> set[str]:
+    from udil_avalanche.runs.run_folder import RunFolder
+    from udil_avalanche.sweep.grid import load_sweep
+
     return {
         f"{run.benchmark}/{RunFolder.of(run).path.name}"
         for sweep in sweeps
@@ -65,49 +50,33 @@ def _identities(sweeps: Sequence[Path]) -> set[str]:
     }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="run_experiments.py report",
-        description="Tables of finished runs beside the paper's figures.",
-        allow_abbrev=False,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options.
+
+    :param parser: the parser of the command.
+    """
     parser.add_argument(
-        "runs", nargs="+", metavar="RUNS", help="run folders, or folders with such"
+        "runs", nargs="+", metavar="RUNS", help="run folders, or folders above them"
     )
-    parser.add_argument(
-        "--markdown",
-        metavar="FILE",
-        type=Path,
-        help="write the tables there instead of to the standard output",
-    )
-    parser.add_argument(
-        "--html",
-        metavar="FILE",
-        type=Path,
-        help="write a page with tables and pictures there, which needs no other file",
-    )
+    for option, metavar, meaning in (
+        ("--markdown", "FILE", "write the tables to a file, not the standard output"),
+        ("--html", "FILE", "write a page with tables and pictures in a single file"),
+        ("--keep", "DIR", "copy the small files of the runs to DIR, and report those"),
+    ):
+        parser.add_argument(option, metavar=metavar, type=Path, help=meaning)
     parser.add_argument(
         "--sweep",
         metavar="FILE",
         type=Path,
         action="append",
-        help="report only the runs of this sweep, by the configurations as they are;"
+        help="report only the runs that this sweep has by the current configurations;"
         " may be given several times",
     )
-    parser.add_argument(
-        "--keep",
-        metavar="DIR",
-        type=Path,
-        help="copy the small files of the runs there first, and report from there",
-    )
-    return parser
+    parser.set_defaults(parser=parser)
 
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as unfinished:
-        unfinished.write_text(text)
+        unfinished.write_text(text, encoding="utf-8")
     print(path)
-
-
-__all__ = ["report"]

@@ -1,20 +1,20 @@
-"""``run_experiments.py sweep``."""
+"""Do all runs of a sweep; those that are done are skipped."""
 
 import argparse
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from udil_avalanche.cli.parser import Parser
+from udil_avalanche.cli.parser import refuse_unknown_options
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.recipes.resolve import plain_name
+from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes.names import plain_name
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings
 from udil_avalanche.sweep.board import Board
-from udil_avalanche.sweep.events import Event
+from udil_avalanche.sweep.engine import Event, cores, cores_of
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.live_table import LiveTable, summary
-from udil_avalanche.sweep.local import cores, cores_of, run_locally
+from udil_avalanche.sweep.local import run_locally
 from udil_avalanche.sweep.ray_engine import run_on_ray
 from udil_avalanche.sweep.search import choose, write_choice
 from udil_avalanche.sweep.titles import Titles
@@ -22,20 +22,18 @@ from udil_avalanche.sweep.titles import Titles
 OPTIONS_OF_AN_ENGINE = {"local": ("workers",), "ray": ("address", "cpus", "gpus")}
 
 
-def sweep(arguments: Sequence[str]) -> int:
+def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     """Do all runs of a sweep that are not done.
 
-    :param arguments: the command line after the word ``sweep``.
+    :param given: the options.
+    :param rest: settings of every run as key=value.
     :return: the exit code: 1 if a run failed.
     :raises SettingsError: if something cannot be run.
     """
-    given, rest = _parser().parse_known_args(arguments)
-    unknown = [argument for argument in rest if argument.startswith("-")]
-    if unknown:
-        raise SettingsError(f"sweep has no option '{unknown[0]}': see sweep --help")
+    refuse_unknown_options(rest, given.parser, RunSettings.model_fields)
     _refuse_the_other_engine(given)
     if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
-        raise SettingsError("sweep takes the threads of a run by --threads N")
+        raise SettingsError("in a sweep, set the threads of a run by --threads N")
     options = {"threads": given.threads}
     if given.output is not None:
         options["output"] = given.output
@@ -43,13 +41,15 @@ def sweep(arguments: Sequence[str]) -> int:
     title = Titles(planned.runs)
     if given.list:
         for run in planned.runs:
-            state = "done" if RunFolder.of(run).is_done else "left"
-            print(f"{state}  {title(run)}  {RunFolder.of(run).path}")
+            folder = RunFolder.of(run)
+            state = "done" if folder.is_done else "left"
+            print(f"{state}  {title(run)}  {folder.path}")
         return 0
     cores_of_a_run = max(map(cores_of, planned.runs))
     workers = given.workers or max(1, cores() // cores_of_a_run)
     board = Board(planned.runs, workers if given.engine == "local" else None)
-    with LiveTable(board) as table:
+    table = LiveTable(board)
+    with table.shown():
         for event in _events(given, board.left, workers, cores_of_a_run):
             board.note(event)
             table.tell(event)
@@ -94,14 +94,13 @@ def _choose(planned: Sweep) -> None:
         print(f"{run.strategy} on {run.benchmark}: {chosen}; see {file}")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="run_experiments.py sweep",
-        usage="%(prog)s FILE [options] [key=value ...]",
-        description="Do all runs of a sweep; those that are done are skipped.",
-        epilog="key=value sets a setting of every run.",
-        allow_abbrev=False,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options.
+
+    :param parser: the parser of the command.
+    """
+    parser.usage = "%(prog)s FILE [options] [key=value ...]"
+    parser.epilog = "key=value sets a setting of every run."
     parser.add_argument("file", metavar="FILE", help="YAML that says what to run")
     parser.add_argument(
         "--engine", choices=("local", "ray"), default="local", help="where to run"
@@ -113,12 +112,12 @@ def _parser() -> argparse.ArgumentParser:
         "--workers",
         type=_count,
         metavar="N",
-        help="local: runs at once; as many as the cores have room for by default",
+        help="local: how many runs at once; by default as many as there are cores for",
     )
     parser.add_argument(
         "--address",
         metavar="HOST:PORT",
-        help="ray: a cluster that is running; one on this machine by default",
+        help="ray: a cluster that is running; by default one is started here",
     )
     parser.add_argument(
         "--cpus",
@@ -134,12 +133,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--list", action="store_true", help="show the runs instead of doing them"
     )
-    return parser
+    parser.set_defaults(parser=parser)
 
 
 def _count(written: str) -> int:
     if not written.isdecimal() or int(written) < 1:
-        raise argparse.ArgumentTypeError(f"{written} is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{written} is not a whole number from 1 on")
     return int(written)
 
 
@@ -149,8 +148,5 @@ def _amount(written: str) -> float:
     except ValueError:
         amount = math.nan
     if not 0 <= amount < math.inf:
-        raise argparse.ArgumentTypeError(f"{written} is no amount")
+        raise argparse.ArgumentTypeError(f"{written} is not an amount")
     return amount
-
-
-__all__ = ["sweep"]

@@ -9,10 +9,10 @@ from torch.utils.data import Dataset
 
 
 class LastUsed:
-    """Holds the inputs of the domain that was used last, and of no other.
+    """A cache for the inputs of one domain, the one that was used last.
 
     The training domains of a benchmark share one: they are used one after the other,
-    and twenty of them would fill the memory of a small machine.
+    and all of them together would fill the memory of a small machine.
     """
 
     def __init__(self) -> None:
@@ -24,23 +24,23 @@ class LastUsed:
         return self._owner is owner
 
     def get(self, owner: object, make: Callable[[], Tensor]) -> Tensor:
-        """The inputs of ``owner``, made now unless they were the last to be used."""
+        """The inputs of ``owner``, computed unless they are cached."""
         if not self.holds(owner):
-            # Let go of the old inputs before the new ones are made.
+            # Free the old inputs before the new ones are made.
             self._owner, self._value = None, torch.zeros(0)
             self._value = make()
             self._owner = owner
         return self._value
 
 
-class DomainTensors(Dataset):
+class DomainTensors(Dataset[tuple[Tensor, int]]):
     """The samples of one domain. Its inputs are made in bulk when first needed.
 
     :param make_inputs: makes all inputs; 8-bit images become floats in [0, 1] batch by
         batch.
     :param labels: the class of each sample.
-    :param slot: keeps the inputs.
-    :param make_some: makes the inputs at given positions alone, if that can be done.
+    :param slot: caches the inputs.
+    :param make_some: makes only the inputs at given positions, if that is possible.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class DomainTensors(Dataset):
         self._slot = slot
         self.labels = labels
         self.targets: list[int] = labels.tolist()
-        """The labels in the form in which Avalanche looks for them."""
+        """The labels in the form that Avalanche expects."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -67,7 +67,7 @@ class DomainTensors(Dataset):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Shape of one input; ``None`` while they have not been made."""
+        """Shape of one input; ``None`` unless the inputs are cached."""
         return tuple(self.inputs.shape[1:]) if self._slot.holds(self) else None
 
     def _make_checked_inputs(self) -> Tensor:
@@ -80,8 +80,8 @@ class DomainTensors(Dataset):
         return inputs
 
     def some_inputs(self, indices: Tensor) -> Tensor:
-        """The inputs at a few positions, as they are stored. The domain that is in use
-        stays in its slot if that can be."""
+        """The inputs at a few positions, as they are stored. If possible, the cache
+        keeps the domain that it holds."""
         if self._make_some is None or self._slot.holds(self):
             return self.inputs.index_select(0, indices)
         return self._make_some(indices)
@@ -90,20 +90,20 @@ class DomainTensors(Dataset):
         return _as_float(self.inputs[index]), self.targets[index]
 
     def batch(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """The samples at ``indices``, in one go."""
+        """The samples at ``indices``, all at once."""
         # Several times as fast as inputs[indices].
         inputs = self.inputs.index_select(0, indices)
         return _as_float(inputs), self.labels[indices]
 
 
 def domain_of(inputs: Tensor, labels: Tensor) -> DomainTensors:
-    """The samples of a domain whose inputs are there already.
+    """The samples of a domain whose inputs exist already.
 
     :param inputs: all inputs.
     :param labels: the class of each sample.
     """
     domain = DomainTensors(partial(_itself, inputs), labels, LastUsed())
-    # Now rather than when it is trained on: a benchmark compares the shapes.
+    # Check the inputs now: a benchmark compares their shapes.
     _ = domain.inputs
     return domain
 
@@ -114,6 +114,3 @@ def _itself(inputs: Tensor) -> Tensor:
 
 def _as_float(inputs: Tensor) -> Tensor:
     return inputs.float().div_(255) if inputs.dtype == torch.uint8 else inputs
-
-
-__all__ = ["DomainTensors", "LastUsed", "domain_of"]

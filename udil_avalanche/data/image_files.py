@@ -1,4 +1,4 @@
-"""Domains that live in image files, decoded when they are needed."""
+"""Domains of image files, decoded when they are needed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +11,17 @@ from PIL import Image, ImageOps
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from udil_avalanche.data.attributes import indices_of, parts_of
+
 DEEP_MODES = ("I", "F")
-"""Pillow's modes with more than 8 bits a channel begin like this."""
+"""The first letters of Pillow's modes with more than 8 bits a channel."""
 
 ORIENTATION = 0x0112
-"""The EXIF tag by which a camera says how it was held."""
+"""The EXIF tag that says how the camera was held."""
 
 
 class BadImage(ValueError):
-    """A file that is not a whole 8-bit image; the message names it."""
+    """A file that is not a complete 8-bit image; the message names it."""
 
 
 def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
@@ -29,8 +31,8 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
     :param size: width and height to scale it to; an image with other proportions is
         stretched.
     :return: ``size`` x ``size`` x 3: grey images get three equal channels.
-    :raises BadImage: if it cannot be decoded whole, or has more than 8 bits a channel,
-        which Pillow would cut off.
+    :raises BadImage: if it cannot be decoded completely, or has more than 8 bits a
+        channel, which Pillow would truncate.
     """
     try:
         with Image.open(path) as image:
@@ -45,7 +47,7 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
             pixels = upright.convert("RGB")
     except BadImage:
         raise
-    except Exception as error:  # Pillow's decoders raise whatever comes to them.
+    except Exception as error:  # Pillow's decoders raise errors of any kind.
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise BadImage(f"{path}: not a whole image ({reason})") from error
     if pixels.size != (size, size):
@@ -53,12 +55,12 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
     return np.asarray(pixels)
 
 
-class ImageFiles(Dataset):
+class ImageFiles(Dataset[tuple[Tensor, int]]):
     """The samples of one domain: files that are decoded when a batch needs them.
 
     Images stay 8 bit up to the model, which normalises them (see
-    :class:`~udil_avalanche.models.image_models.ImageInput`): so a batch travels from a
-    worker process as a quarter of its floats, and a replay memory of |M| images takes
+    :class:`~udil_avalanche.models.image_models.ImageInput`): so a batch from a worker
+    process is a quarter of the size, and a replay memory of |M| images takes
     |M| x 3 x size x size bytes.
 
     :param files: the image files.
@@ -71,7 +73,7 @@ class ImageFiles(Dataset):
         self.labels = labels
         self.size = size
         self.targets: list[int] = labels.tolist()
-        """The labels in the form in which Avalanche looks for them."""
+        """The labels in the form that Avalanche expects."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +99,7 @@ class ImageFiles(Dataset):
         return images, self.labels[indices]
 
     def subset(self, indices: Tensor) -> "ImageFiles":
-        """The samples at ``indices`` as a domain of their own.
+        """The samples at ``indices`` as a separate domain.
 
         :param indices: their positions.
         """
@@ -108,28 +110,16 @@ class ImageFiles(Dataset):
 def image_source(dataset: AvalancheDataset) -> ImageFiles | None:
     """The files behind an Avalanche dataset, in its order.
 
-    :param dataset: a domain, a subset of one, or several of them joined.
-    :return: ``None`` unless it is made of :class:`ImageFiles` of one size alone,
-        without transformations on top: then the samples have to be asked for one by
-        one.
+    :param dataset: a domain, a subset of one, or several domains concatenated.
+    :return: ``None`` unless it is made only of :class:`ImageFiles` of one size, without
+        transformations on top: then its samples have to be loaded one by one.
     """
-    flat = dataset._flat_data
-    for groups in (flat._transform_groups, flat._frozen_transform_groups):
-        if groups.transform_groups.get(groups.current_group) is not None:
-            return None
-    parts = flat._datasets
-    if not parts or not all(isinstance(part, ImageFiles) for part in parts):
-        return None
-    if len({part.size for part in parts}) > 1:
+    parts = parts_of(dataset, ImageFiles)
+    if not parts or len({part.size for part in parts}) > 1:
         return None
     joined = ImageFiles(
         [file for part in parts for file in part.files],
         torch.cat([part.labels for part in parts]),
         parts[0].size,
     )
-    if flat._indices is None:
-        return joined
-    return joined.subset(torch.as_tensor(list(flat._indices)))
-
-
-__all__ = ["BadImage", "ImageFiles", "image_source", "read_image"]
+    return joined.subset(indices_of(dataset))

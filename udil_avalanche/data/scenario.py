@@ -1,4 +1,4 @@
-"""Domains that live in memory as tensors, as datasets and streams of Avalanche."""
+"""Domains as an Avalanche benchmark."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -6,13 +6,11 @@ from typing import Any, Protocol
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_task_labels
 from torch import Tensor
 
-from udil_avalanche.data.tensor_dataset import (
-    domain_dataset,
-)
+from udil_avalanche.data.tensor_dataset import domain_dataset
 
 
 class Domain(Protocol):
-    """The samples of one domain, however they are kept."""
+    """The samples of one domain, as tensors or as files."""
 
     labels: Tensor
     targets: list[int]
@@ -25,16 +23,16 @@ class Domain(Protocol):
     def __getitem__(self, index: int) -> tuple[Tensor, int]: ...
 
 
-class DomainScenario(CLScenario):
+class DomainScenario(CLScenario):  # type: ignore[misc]
     """An Avalanche benchmark whose experiences are domains with the same classes.
 
-    All samples have task label 0, so that nothing tells the domains apart.
+    All samples have task label 0, so that a model cannot tell the domains apart by it.
 
     :param train: training domains, in order.
     :param test: the domain to test on for each of them.
     :param n_classes: number of classes.
-    :param data: what the data are, e.g. ``"mnist"``.
-    :param details: what else a run should keep of them, by name.
+    :param data: name of the data, e.g. ``"mnist"``.
+    :param details: further facts about them to store with a run, by name.
     """
 
     def __init__(
@@ -63,11 +61,11 @@ class DomainScenario(CLScenario):
 def _check_domains(
     train: Sequence[Domain], test: Sequence[Domain], n_classes: int
 ) -> None:
-    """Refuse what would fail, or mislead, in the middle of a run."""
+    """Refuse domains that would make a run fail or give wrong results."""
     if not train or len(train) != len(test):
         raise ValueError(
-            f"There are {len(train)} training and {len(test)} test domains; there must "
-            "be as many of each, and at least one."
+            f"There are {len(train)} training and {len(test)} test domains, but there "
+            "must be equally many, and at least one."
         )
     shapes = {}
     for kind, domains in (("training", train), ("test", test)):
@@ -85,6 +83,3 @@ def _check_domains(
     if len(shapes) > 1:
         found = ", ".join(f"{shape} in {where}" for shape, where in shapes.items())
         raise ValueError(f"The inputs differ in their shape: {found}.")
-
-
-__all__ = ["Domain", "DomainScenario"]

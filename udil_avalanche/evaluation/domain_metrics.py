@@ -6,15 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from avalanche.benchmarks import CLExperience
-from avalanche.evaluation import PluginMetric
-from avalanche.evaluation.metric_results import (
-    AlternativeValues,
-    MetricResult,
-    MetricValue,
-)
-from avalanche.evaluation.metric_utils import get_metric_name, stream_type
+from avalanche.evaluation.metric_results import AlternativeValues, MetricResult
+from avalanche.evaluation.metric_utils import stream_type
 from avalanche.training.supervised import JointTraining
-from avalanche.training.templates import SupervisedTemplate
 from PIL.Image import Image
 from torch import Tensor
 
@@ -25,18 +19,19 @@ from udil_avalanche.evaluation.formulas import (
     forward_transfer,
 )
 from udil_avalanche.evaluation.heat_map import heat_map
+from udil_avalanche.evaluation.metric import Metric
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 
-class DomainMetrics(PluginMetric):
+class DomainMetrics(Metric):
     """Builds the accuracy matrix of a run and emits the paper's metrics from it.
 
     Every ``strategy.eval(benchmark.test_stream)`` fills one row. The row is the
     number of *distinct* domains (``experience.current_experience``) whose training
-    is finished: training once more on a domain starts that row anew, and several
-    ``eval`` calls on parts of the stream fill the same row together. An evaluation
-    before any training is the row of the randomly initialised model, ``initial``.
-    Evaluations in the middle of training an experience (``eval_every``) and on
-    other streams belong to no row and are left out.
+    is finished: training on a domain again replaces that row, and several ``eval``
+    calls on parts of the stream fill the same row. An evaluation before any training
+    is the row of the randomly initialised model, ``initial``. Evaluations during the
+    training of an experience (``eval_every``) and on other streams are ignored.
 
     Emitted after an evaluation, in percent, at the number of training iterations:
 
@@ -49,7 +44,7 @@ class DomainMetrics(PluginMetric):
       latest row for those that print.
 
     Domains are numbered in the order in which they were first trained on, which is
-    their order in the stream unless the caller trained in another.
+    usually their order in the stream.
 
     :param stream: name of the stream whose experiences are the test domains.
     """
@@ -72,7 +67,7 @@ class DomainMetrics(PluginMetric):
     def domains(self) -> list[int]:
         """The experience behind each row and column of :attr:`matrix`.
 
-        Those trained so far in the order of training, then any others that were
+        First the trained ones, in the order of training, then any others that were
         evaluated.
         """
         evaluated = {domain for row in self._rows.values() for domain in row}
@@ -91,7 +86,7 @@ class DomainMetrics(PluginMetric):
         return np.array(self._row(0))
 
     def result(self) -> dict[str, float | None]:
-        """The metrics at the present domain, None where an accuracy is missing."""
+        """The metrics after the last domain, None where an accuracy is missing."""
         t = len(self.trained_domains)
         if t == 0:
             return dict.fromkeys(
@@ -107,7 +102,7 @@ class DomainMetrics(PluginMetric):
         return {name: None if np.isnan(v) else v for name, v in values.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs, in plain lists and numbers."""
+        """What a resumed run needs, as lists and numbers."""
         return {
             "trained_domains": list(self.trained_domains),
             "in_training": self._in_training,
@@ -119,7 +114,7 @@ class DomainMetrics(PluginMetric):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary of the earlier run.
         """
@@ -129,56 +124,46 @@ class DomainMetrics(PluginMetric):
         for row, domain, accuracy in state["accuracies"]:
             self._rows.setdefault(row, {})[domain] = accuracy
 
-    def before_training_exp(self, strategy: SupervisedTemplate) -> None:
+    def before_training_exp(self, strategy: Strategy) -> None:
         self._in_training = True
 
-    def after_training_exp(self, strategy: SupervisedTemplate) -> None:
+    def after_training_exp(self, strategy: Strategy) -> None:
         self._in_training = False
         for experience in _experiences_in_training(strategy):
             if experience.current_experience not in self.trained_domains:
                 self.trained_domains.append(experience.current_experience)
         self._rows[len(self.trained_domains)] = {}
 
-    def before_eval(self, strategy: SupervisedTemplate) -> None:
+    def before_eval(self, strategy: Strategy) -> None:
         self._recorded = False
 
-    def before_eval_exp(self, strategy: SupervisedTemplate) -> None:
+    def before_eval_exp(self, strategy: Strategy) -> None:
         self._hits = 0
         self._samples = 0
 
-    def after_eval_iteration(self, strategy: SupervisedTemplate) -> None:
+    def after_eval_iteration(self, strategy: Strategy) -> None:
         if self._belongs_to_a_row(strategy):
             hits = strategy.mb_output.argmax(dim=1) == strategy.mb_y
-            # A sum on the model's device, which is read back once per experience.
+            # Stays on the model's device until the end of the experience.
             self._hits = self._hits + hits.sum()
             self._samples += len(hits)
 
-    def after_eval_exp(self, strategy: SupervisedTemplate) -> None:
+    def after_eval_exp(self, strategy: Strategy) -> None:
         if self._belongs_to_a_row(strategy) and self._samples > 0:
             row = self._rows.setdefault(len(self.trained_domains), {})
             accuracy = 100.0 * int(self._hits) / self._samples
             row[strategy.experience.current_experience] = accuracy
             self._recorded = True
 
-    def after_eval(self, strategy: SupervisedTemplate) -> MetricResult:
+    def after_eval(self, strategy: Strategy) -> MetricResult:
         t = len(self.trained_domains)
         if not self._recorded or t == 0:
             return None
-        values: dict[str, Any] = {
-            name: value for name, value in self.result().items() if value is not None
-        }
-        values["accuracy_matrix"] = _AccuracyMatrixValue(self.matrix, t)
-        return [
-            MetricValue(
-                self,
-                get_metric_name(f"{self}/{name}", strategy, add_task=False),
-                value,
-                strategy.clock.train_iterations,
-            )
-            for name, value in values.items()
-        ]
+        values = {name: v for name, v in self.result().items() if v is not None}
+        picture = {"accuracy_matrix": _AccuracyMatrixValue(self.matrix, t)}
+        return self.emit(strategy, {**values, **picture})
 
-    def _belongs_to_a_row(self, strategy: SupervisedTemplate) -> bool:
+    def _belongs_to_a_row(self, strategy: Strategy) -> bool:
         return not self._in_training and stream_type(strategy.experience) == self.stream
 
     def _row(self, t: int) -> list[float]:
@@ -189,11 +174,11 @@ class DomainMetrics(PluginMetric):
         return "Domain"
 
 
-class _AccuracyMatrixValue(AlternativeValues):
-    """A matrix that is drawn only for a logger that takes pictures.
+class _AccuracyMatrixValue(AlternativeValues):  # type: ignore[misc]
+    """A matrix that is drawn only for loggers that accept pictures.
 
-    Loggers that print call ``str`` on it, and the evaluation plugin, which keeps
-    every value of a run, keeps numbers rather than pictures.
+    Loggers that print call ``str`` on it. The evaluation plugin, which keeps every
+    value of a run, keeps numbers instead of pictures.
     """
 
     def __init__(self, matrix: npt.NDArray[np.float64], t: int) -> None:
@@ -211,7 +196,7 @@ class _AccuracyMatrixValue(AlternativeValues):
         return f"after domain {self.t}: {accuracies}"
 
 
-def domain_metrics(stream: str = "test") -> list[PluginMetric]:
+def domain_metrics(stream: str = "test") -> list[DomainMetrics]:
     """The metrics that build the accuracy matrix and emit the paper's metrics.
 
     To read the matrix afterwards, keep the metric::
@@ -227,11 +212,7 @@ def domain_metrics(stream: str = "test") -> list[PluginMetric]:
     return [DomainMetrics(stream)]
 
 
-def _experiences_in_training(strategy: SupervisedTemplate) -> Sequence[CLExperience]:
-    # Joint training learns all domains at once but reports the first of them alone.
-    if isinstance(strategy, JointTraining):
-        return strategy._experiences
-    return [strategy.experience]
-
-
-__all__ = ["DomainMetrics", "domain_metrics"]
+def _experiences_in_training(strategy: Strategy) -> Sequence[CLExperience]:
+    # Joint training learns all domains at once but reports only the first.
+    joint: Any = strategy if isinstance(strategy, JointTraining) else None
+    return [strategy.experience] if joint is None else joint._experiences

@@ -1,4 +1,4 @@
-"""Where the encoder puts samples of every domain, projected onto a plane."""
+"""The embeddings of samples of every domain, projected onto a plane."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def projected_embeddings(
     """The principal components of e(x) over test samples of all domains.
 
     :param encoder: e.
-    :param benchmark: its test samples are taken, 50 of each domain, evenly spread.
+    :param benchmark: provides the test samples, 50 of each domain, evenly spread.
     :param device: where to compute.
     :return: ``x`` and ``y`` of every sample, its ``label`` and its ``domain`` (from 1),
         and the share of the variance that the two components ``explain``.
@@ -47,11 +47,11 @@ def projected_embeddings(
 
 
 def _principal_components(embeddings: Tensor) -> tuple[Tensor, Tensor]:
-    """The first two, by the Gram matrix: there may be more features than samples."""
+    """The first two, from the Gram matrix: there may be more features than samples."""
     centred = embeddings - embeddings.mean(dim=0)
     variances, vectors = torch.linalg.eigh(centred @ centred.T)
     variances, vectors = variances[-2:].flip(0).clamp(min=0), vectors[:, -2:].flip(1)
-    # A component has no sign of its own; this one is the same wherever it is computed.
+    # The sign of a component is arbitrary; this makes it the same on every machine.
     largest = vectors.gather(0, vectors.abs().argmax(dim=0, keepdim=True))
     points = vectors * largest.sign() * variances.sqrt()
     total = centred.square().sum()
@@ -60,6 +60,3 @@ def _principal_components(embeddings: Tensor) -> tuple[Tensor, Tensor]:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-__all__ = ["SAMPLES_PER_DOMAIN", "projected_embeddings"]

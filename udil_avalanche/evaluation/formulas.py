@@ -2,7 +2,7 @@
 
 All of them read an accuracy matrix ``R``: row ``i`` holds the accuracies after
 training on domain ``i``, column ``j`` those measured on domain ``j``. Percent and
-fractions do alike; the result has the unit of the input. ``R`` is an ordinary
+fractions both work; the result has the unit of the input. ``R`` is an ordinary
 0-based array, but every domain number that is passed in counts from 1, as in the
 paper: ``average_accuracy(R, 1)`` reads ``R[0][0]``. ``R`` may be incomplete: rows
 and columns beyond the domains asked for are never read, and NaN marks an accuracy
@@ -16,8 +16,8 @@ import numpy.typing as npt
 def average_accuracy(R: npt.ArrayLike, t: int) -> float:
     r"""Average accuracy :math:`A_t = \frac{1}{t} \sum_{i=1}^{t} R_{t,i}`.
 
-    Domains count alike, whatever the number of their samples; domains after
-    ``t`` do not count.
+    All domains have the same weight, whatever the number of their samples. Domains
+    after ``t`` are not included.
 
     :param R: accuracy matrix.
     :param t: number of the domain just learned, from 1.
@@ -44,10 +44,9 @@ def forgetting(R: npt.ArrayLike, t: int) -> float:
     r"""Average forgetting :math:`F_t = \frac{1}{t-1} \sum_{j=1}^{t-1} f_t(j)`.
 
     :math:`f_t(j) = \max_{l \in [t-1]} \{R_{l,j} - R_{t,j}\}` is the drop from the
-    best accuracy that domain ``j`` had after *any* earlier domain, also before
-    ``j`` itself was learned. Avalanche's forgetting is another quantity: the drop
-    from :math:`R_{j,j}`, the accuracy right after learning ``j``, which is never
-    larger.
+    best accuracy on domain ``j`` after *any* earlier domain, even before ``j`` itself
+    was learned. Avalanche's forgetting is different: the drop from :math:`R_{j,j}`,
+    the accuracy right after learning ``j``, which is never larger.
 
     Runs that evaluate only the domains seen so far have no accuracies above the
     diagonal; the maximum is then taken over the others. A gap on or below the
@@ -56,7 +55,7 @@ def forgetting(R: npt.ArrayLike, t: int) -> float:
     :param R: accuracy matrix.
     :param t: number of the domain just learned, from 1.
     :return: the average; NaN for ``t = 1``, where there is nothing to forget yet:
-        a series over all ``t`` then simply starts with a gap.
+        a series over all ``t`` then starts with a gap.
     """
     accuracies = _checked_matrix(R, rows=t, columns=t)
     if t == 1:
@@ -72,7 +71,7 @@ def forward_transfer(R: npt.ArrayLike, r: npt.ArrayLike, t: int) -> float:
     r"""Forward transfer :math:`W_t = \frac{1}{t-1} \sum_{i=2}^{t} (R_{i-1,i} - r_i)`.
 
     How much better than a randomly initialised model each domain does just before
-    it is learned. (The paper leaves the parentheses out; :math:`r_i` belongs into
+    it is learned. (The paper leaves the parentheses out; :math:`r_i` belongs in
     the sum.)
 
     :param R: accuracy matrix; rows up to ``t - 1`` and columns up to ``t`` are read.
@@ -109,11 +108,3 @@ def _checked_matrix(
             f"{rows} rows and {columns} columns."
         )
     return matrix
-
-
-__all__ = [
-    "average_accuracy",
-    "average_of_average_accuracy",
-    "forgetting",
-    "forward_transfer",
-]

@@ -1,7 +1,7 @@
 """The accuracy matrix as a small picture, drawn in milliseconds.
 
-The figures of :mod:`udil_avalanche.evaluation.plots` have axes and titles. Matplotlib
-needs a good part of a second for them, too long after every domain.
+The figures of :mod:`udil_avalanche.evaluation.plots` have axes and titles, but take
+Matplotlib up to a second, which is too long to wait after every domain.
 """
 
 import matplotlib
@@ -35,6 +35,3 @@ def heat_map(R: npt.ArrayLike) -> Image.Image:
                 colour = "black" if value > 60 else "white"
                 draw.text(centre, f"{value:.0f}", fill=colour, anchor="mm")
     return picture
-
-
-__all__ = ["heat_map"]

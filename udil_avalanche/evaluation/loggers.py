@@ -1,4 +1,4 @@
-"""Avalanche's loggers, where they leave metrics out or fail with today's packages."""
+"""Avalanche's loggers, for all metrics and for today's versions of packages."""
 
 import csv
 from pathlib import Path
@@ -11,14 +11,14 @@ from avalanche.logging import WandBLogger as AvalancheWandBLogger
 from torch.utils.tensorboard import SummaryWriter
 
 
-class CSVLogger(AvalancheCSVLogger):
-    """Writes every number that a metric gives.
+class CSVLogger(AvalancheCSVLogger):  # type: ignore[misc]
+    """Writes every number that a metric emits.
 
-    Avalanche's writes two files with fixed columns, in which other metrics than its own
-    accuracy, loss and forgetting have no place. This one writes those two and a third,
-    ``metrics.csv``, with a row of iteration, name and value for each number.
+    Avalanche's writes two files with fixed columns, only for its own accuracy, loss and
+    forgetting. This one also writes a third file, ``metrics.csv``, with a row of
+    iteration, name and value for each number.
 
-    :param log_folder: where the files go.
+    :param log_folder: folder for the files.
     """
 
     def __init__(self, log_folder: str | Path = "csvlogs") -> None:
@@ -39,13 +39,12 @@ class CSVLogger(AvalancheCSVLogger):
         self.metrics_file.close()
 
 
-class TensorboardLogger(AvalancheTensorboardLogger):
-    """Avalanche's logger for TensorBoard, for a run that goes on after it was broken
-    off: what the earlier part wrote of the steps that are now done again is left out of
-    sight.
+class TensorboardLogger(AvalancheTensorboardLogger):  # type: ignore[misc]
+    """Avalanche's logger for TensorBoard, for resumed runs: TensorBoard hides what the
+    interrupted run wrote about the steps that are now repeated.
 
-    :param log_folder: where the events go.
-    :param first_step: the first step of this part; ``None`` for a run from its start.
+    :param log_folder: folder for the events.
+    :param first_step: the first step after resuming; ``None`` for a new run.
     """
 
     def __init__(self, log_folder: str | Path, first_step: int | None = None) -> None:
@@ -58,7 +57,7 @@ class TensorboardLogger(AvalancheTensorboardLogger):
         )
 
 
-class WandBLogger(AvalancheWandBLogger):
+class WandBLogger(AvalancheWandBLogger):  # type: ignore[misc]
     """Avalanche's logger for Weights & Biases, for versions of its client that no
     longer have ``wandb.viz`` and ``wandb.util.generate_id``, without which Avalanche's
     fails. It takes the same arguments.
@@ -75,11 +74,8 @@ class _WithOldNames:
     def __init__(self, wandb: Any) -> None:
         self._wandb = wandb
         self.viz = SimpleNamespace(CustomChart=wandb.plot.CustomChart)
-        # None lets the client choose an id by itself.
+        # With None the client chooses an id.
         self.util = SimpleNamespace(generate_id=lambda: None)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wandb, name)
-
-
-__all__ = ["CSVLogger", "TensorboardLogger", "WandBLogger"]

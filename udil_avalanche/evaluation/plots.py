@@ -1,4 +1,4 @@
-"""Pictures of a run: from arrays to figures, and from figures to files.
+"""Pictures of a run: figures from arrays, and files from figures.
 
 Figures are built without pyplot, so nothing here needs a display, keeps global
 state or leaks figures in a long run.
@@ -7,6 +7,7 @@ state or leaks figures in a long run.
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -14,8 +15,9 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
@@ -46,12 +48,7 @@ def plot_accuracy_matrix(R: npt.ArrayLike) -> Figure:
     cell = 0.6 if domains <= 10 else min(0.4, 8 / domains)
     fig = _new_figure(max(4.5, cell * columns + 2), max(3.5, cell * rows + 1.2))
     ax = fig.subplots()
-    image = ax.imshow(
-        accuracies,
-        cmap=_COLORMAP,
-        norm=Normalize(0, 100),
-        extent=(0.5, columns + 0.5, rows + 0.5, 0.5),
-    )
+    image = show_matrix(ax, accuracies)
     ax.set(title="Accuracy matrix", xlabel="tested on domain", ylabel="after domain")
     ax.set_xticks(_domain_ticks(1, columns))
     ax.set_yticks(_domain_ticks(1, rows))
@@ -77,27 +74,17 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
     colors = _line_colors(columns)
     fig = _new_figure(9, 5.4)
     ax = fig.subplots()
+    dot: dict[str, Any]
     for domain in range(columns):
         line = accuracies[:, domain]
         color = colors(domain)
         ax.plot(after[: domain + 1], line[: domain + 1], ":", color=color, lw=1)
-        ax.plot(
-            after[domain:],
-            line[domain:],
-            color=color,
-            lw=1.3,
-            marker="o",
-            markevery=_measured(line[domain:])[:1],
-        )
+        dot = {"marker": "o", "markevery": _measured(line[domain:])[:1]}
+        ax.plot(after[domain:], line[domain:], color=color, lw=1.3, **dot)
     average = [average_accuracy(accuracies, t) for t in after if t <= columns]
-    ax.plot(
-        after[:columns],
-        average,
-        color="black",
-        lw=3.5,
-        marker="o" if len(_measured(average)) == 1 else None,
-        label="average over the domains learned",
-    )
+    dot = {"marker": "o"} if len(_measured(average)) == 1 else {}
+    label = "average over the domains learned"
+    ax.plot(after[:columns], average, color="black", lw=3.5, label=label, **dot)
     ax.plot([], [], ":", color="gray", label="before the domain is learned")
     ax.set(
         title="Accuracy of each domain over time",
@@ -127,12 +114,7 @@ def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
     for panel, values, (symbol, meaning) in zip(
         panels, coefficients, _COEFFICIENTS, strict=True
     ):
-        image = panel.imshow(
-            values,
-            cmap=_COLORMAP,
-            norm=Normalize(0, 1),
-            extent=(1.5, size + 1.5, size + 0.5, 0.5),
-        )
+        image = show_matrix(panel, values, highest=1, first_column=2)
         panel.set_title(f"{symbol}: {meaning}", fontsize="medium")
         panel.set_xlabel("domain $t$ being learned")
         panel.set_xticks(_domain_ticks(2, size + 1, most=10))
@@ -142,22 +124,41 @@ def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
     return fig
 
 
+def show_matrix(
+    ax: Axes,
+    values: npt.NDArray[np.float64],
+    highest: float = 100,
+    first_column: int = 1,
+) -> AxesImage:
+    """Draw a matrix in colours whose rows and columns are domains.
+
+    :param ax: where to draw it.
+    :param values: the matrix; NaN cells stay blank.
+    :param highest: the value of the brightest colour; the darkest is 0.
+    :param first_column: number of the first column's domain; the first row's is 1.
+    """
+    rows, columns = values.shape
+    left = first_column - 0.5
+    extent = (left, left + columns, rows + 0.5, 0.5)
+    return ax.imshow(values, cmap=_COLORMAP, vmin=0, vmax=highest, extent=extent)
+
+
 def figure_to_image(fig: Figure) -> Image.Image:
     """Draw a figure in memory.
 
     :param fig: the figure.
     :return: the picture, in RGB.
     """
-    canvas = FigureCanvasAgg(fig)
+    canvas: Any = FigureCanvasAgg(fig)
     canvas.draw()
     return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
 def save_figure(fig: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure so that the file is there whole or not at all.
+    """Write a figure to a file, completely or not at all.
 
     :param fig: the figure.
-    :param path: the file; its ending names the format, its folder is made if need be.
+    :param path: the file; its suffix names the format, its folder is made if missing.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +172,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 def _line_colors(count: int) -> ListedColormap:
-    # The bright end of the colormap is left out: yellow lines vanish on white.
+    # Without the bright end of the colormap: yellow is hard to see on white.
     colors = matplotlib.colormaps[_COLORMAP](np.linspace(0, 0.92, count))
     return ListedColormap(colors)
 
@@ -215,17 +216,12 @@ def _domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:
 
 
 def _annotate(ax: Axes, values: npt.NDArray[np.float64], decimals: int) -> None:
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
     for (row, column), value in np.ndenumerate(values):
         if not np.isnan(value):
-            ax.text(
-                column + 1,
-                row + 1,
-                f"{value:.{decimals}f}",
-                ha="center",
-                va="center",
-                fontsize=9,
-                color="black" if value > 60 else "white",
-            )
+            color = "black" if value > 60 else "white"
+            text = f"{value:.{decimals}f}"
+            ax.text(column + 1, row + 1, text, color=color, **centred)
 
 
 def _add_domain_colorbar(fig: Figure, ax: Axes, domains: int) -> None:
@@ -234,12 +230,3 @@ def _add_domain_colorbar(fig: Figure, ax: Axes, domains: int) -> None:
     bar = fig.colorbar(mappable, ax=ax, label="tested on domain", pad=0.02)
     bar.set_ticks(_domain_ticks(1, domains))
     bar.minorticks_off()
-
-
-__all__ = [
-    "figure_to_image",
-    "plot_accuracy_matrix",
-    "plot_accuracy_per_domain",
-    "plot_coefficients",
-    "save_figure",
-]

@@ -5,25 +5,24 @@ from typing import Any
 
 import torch
 from avalanche.core import BasePlugin
-from avalanche.evaluation import PluginMetric
-from avalanche.evaluation.metric_results import MetricResult, MetricValue
-from avalanche.evaluation.metric_utils import get_metric_name
-from avalanche.training.templates import SupervisedTemplate
+from avalanche.evaluation.metric_results import MetricResult
 from torch import Tensor
 
+from udil_avalanche.evaluation.metric import Metric
+from udil_avalanche.plugins.shared.plugin import Strategy
 
-class TermMetrics(PluginMetric):
+
+class TermMetrics(Metric):
     """Means of the ``terms`` of all plugins, as ``Terms/<name>``.
 
     Any plugin of the strategy may have an attribute ``terms``, a dictionary of
     0-dim tensors of its latest training iteration. They are added up on their
-    device after each iteration and leave it only when a mean is emitted, all in
-    one transfer. A term that is absent in some iterations is averaged over those
-    in which it was there.
+    device after each iteration and transferred only when a mean is emitted, all
+    together. A term that is missing in some iterations is averaged over the others.
 
-    :param every: emit after this many iterations, and at the end of the epoch for
-        the rest of it; each mean is over the iterations since the last one.
-        None: once, at the end of the epoch, over all of it.
+    :param every: emit after this many iterations and at the end of the epoch; each
+        mean is over the iterations since the last one. None: only at the end of the
+        epoch, over all of it.
     """
 
     def __init__(self, every: int | None = None) -> None:
@@ -55,7 +54,7 @@ class TermMetrics(PluginMetric):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary of the earlier run.
         """
@@ -63,31 +62,21 @@ class TermMetrics(PluginMetric):
         self._counts = Counter(state["counts"])
         self._iterations = state["iterations"]
 
-    def before_training_epoch(self, strategy: SupervisedTemplate) -> None:
+    def before_training_epoch(self, strategy: Strategy) -> None:
         self.reset()
 
-    def after_training_iteration(self, strategy: SupervisedTemplate) -> MetricResult:
+    def after_training_iteration(self, strategy: Strategy) -> MetricResult:
         for name, value in _collect_terms(strategy.plugins).items():
             self._sums[name] = self._sums.get(name, 0) + value
             self._counts[name] += 1
         self._iterations += 1
-        if self._iterations == self.every:
-            return self._emit(strategy)
-        return None
+        return self._emit_means(strategy) if self._iterations == self.every else None
 
-    def after_training_epoch(self, strategy: SupervisedTemplate) -> MetricResult:
-        return self._emit(strategy)
+    def after_training_epoch(self, strategy: Strategy) -> MetricResult:
+        return self._emit_means(strategy)
 
-    def _emit(self, strategy: SupervisedTemplate) -> MetricResult:
-        values = [
-            MetricValue(
-                self,
-                get_metric_name(f"{self}/{name}", strategy, add_task=False),
-                mean,
-                strategy.clock.train_iterations,
-            )
-            for name, mean in self.result().items()
-        ]
+    def _emit_means(self, strategy: Strategy) -> MetricResult:
+        values = self.emit(strategy, self.result())
         self.reset()
         return values
 
@@ -95,7 +84,7 @@ class TermMetrics(PluginMetric):
         return "Terms"
 
 
-def term_metrics(every: int | None = None) -> PluginMetric:
+def term_metrics(every: int | None = None) -> TermMetrics:
     """The metric that logs the ``terms`` of all plugins.
 
     :param every: see :class:`TermMetrics`.
@@ -124,6 +113,3 @@ def _collect_terms(plugins: list[BasePlugin]) -> dict[str, Tensor]:
             # Avalanche's own loss has shape (1,).
             collected[name] = value.detach().reshape(())
     return collected
-
-
-__all__ = ["TermMetrics", "term_metrics"]

@@ -7,6 +7,7 @@ from udil_avalanche.losses.coefficient_loss import (
 )
 from udil_avalanche.losses.distillation import distillation_loss
 from udil_avalanche.losses.divergence import (
+    cross_entropy_divergence,
     discriminator_loss,
     empirical_divergence,
     encoder_alignment_loss,
@@ -17,6 +18,7 @@ from udil_avalanche.losses.multilabel import (
     multilabel_classification_loss,
     multilabel_distillation_loss,
 )
+from udil_avalanche.losses.objective import objective
 from udil_avalanche.losses.supcon import supcon_loss
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "classification_loss",
     "coefficient_gradient",
     "coefficient_loss",
+    "cross_entropy_divergence",
     "discriminator_loss",
     "distillation_loss",
     "embedding_distillation_loss",
@@ -32,5 +35,6 @@ __all__ = [
     "model_loss",
     "multilabel_classification_loss",
     "multilabel_distillation_loss",
+    "objective",
     "supcon_loss",
 ]

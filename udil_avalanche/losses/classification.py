@@ -7,14 +7,11 @@ from torch.nn import functional as F
 def classification_loss(
     logits: Tensor, labels: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    """Cross-entropy between the true label and the predicted probabilities,
-    :math:`\\hat\\ell_X(h)` of Definition 4.1.
+    r"""Cross-entropy between the true label and the predicted probabilities,
+    :math:`\hat\ell_X(h)` of Definition 4.1.
 
     :param logits: outputs of h before the softmax, one row per sample.
     :param labels: true classes.
     :param reduction: ``"mean"`` over the set X, or ``"none"`` for one loss per sample.
     """
     return F.cross_entropy(logits, labels, reduction=reduction)
-
-
-__all__ = ["classification_loss"]

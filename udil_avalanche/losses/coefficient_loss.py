@@ -1,4 +1,4 @@
-"""Equation V_0-1: the loss by which Omega learns."""
+"""Equation (V_0-1): the loss that teaches Omega."""
 
 from torch import Tensor
 
@@ -18,8 +18,8 @@ def coefficient_loss(omega: Omega, estimates: BoundEstimates, c: float) -> Tenso
 
 
 def coefficient_gradient(omega: Omega, estimates: BoundEstimates, c: float) -> Omega:
-    """The derivatives of V_0-1 by alpha, beta and gamma, written down: automatic
-    differentiation of so small a formula takes twice as long.
+    """The derivatives of V_0-1 by alpha, beta and gamma, as formulas: for a function
+    this small, automatic differentiation takes twice as long.
 
     :param omega: the coefficients.
     :param estimates: errors, disagreements and divergences.
@@ -36,6 +36,3 @@ def coefficient_gradient(omega: Omega, estimates: BoundEstimates, c: float) -> O
         + current,
         gamma=estimates.past_error + past,
     )
-
-
-__all__ = ["coefficient_gradient", "coefficient_loss"]

@@ -7,8 +7,8 @@ from torch.nn import functional as F
 def distillation_loss(
     logits: Tensor, history_logits: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    """Cross-entropy between the history model's probabilities and the predicted ones,
-    :math:`\\hat\\ell_X(h, H_{t-1})` of Definition 4.2.
+    r"""Cross-entropy between the history model's probabilities and the predicted ones,
+    :math:`\hat\ell_X(h, H_{t-1})` of Definition 4.2.
 
     :param logits: outputs of h before the softmax, one row per sample.
     :param history_logits: outputs of H_{t-1} on the same samples; no gradient flows
@@ -17,6 +17,3 @@ def distillation_loss(
     """
     targets = history_logits.detach().softmax(dim=1)
     return F.cross_entropy(logits, targets, reduction=reduction)
-
-
-__all__ = ["distillation_loss"]

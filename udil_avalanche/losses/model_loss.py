@@ -1,4 +1,4 @@
-"""Equation V_l: the loss by which the model h learns."""
+"""Equation (V_l): the loss that teaches the model h."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -46,13 +46,13 @@ def model_loss(
     classification: SampleLoss = classification_loss,
     distillation: SampleLoss = distillation_loss,
 ) -> ModelLoss:
-    """Equation (V_l) on a mini-batch of the current domain and the memory:
+    r"""Equation (V_l) on a mini-batch of the current domain and the memory:
 
     .. math::
-        V_l = \\sum_{i=1}^{t-1} [\\gamma_i \\hat\\ell_{X_i}(h)
-            + \\alpha_i \\hat\\ell_{X_i}(h, H_{t-1})]
-            + \\hat\\ell_{S_t}(h)
-            + (\\sum_{i=1}^{t-1} \\beta_i) \\hat\\ell_{S_t}(h, H_{t-1})
+        V_l = \sum_{i=1}^{t-1} [\gamma_i \hat\ell_{X_i}(h)
+            + \alpha_i \hat\ell_{X_i}(h, H_{t-1})]
+            + \hat\ell_{S_t}(h)
+            + (\sum_{i=1}^{t-1} \beta_i) \hat\ell_{S_t}(h, H_{t-1})
 
     :param logits: outputs of h, the samples of the current domain first.
     :param labels: true classes of the same samples.
@@ -61,8 +61,8 @@ def model_loss(
     :param history_logits: outputs of H_{t-1} on the same samples.
     :param omega: the coefficients, constants here.
     :param cross_domain_threshold: the cross-domain term is left out of a batch in
-        which its loss is larger: as long as H_{t-1} is wrong about the new domain, it
-        pulls the model back to a wrong answer. ``None`` never leaves it out.
+        which its loss is larger. While H_{t-1} is still wrong about the new domain, the
+        term would pull the model back to wrong answers. ``None`` never leaves it out.
     :param classification: loss of logits and labels.
     :param distillation: loss of logits and the history model's logits.
     """
@@ -83,6 +83,3 @@ def model_loss(
         intra_domain=(weights * omega.alpha[domains] * intra).sum(),
         cross_domain=omega.beta.sum() * cross,
     )
-
-
-__all__ = ["ModelLoss", "SampleLoss", "model_loss"]

@@ -1,4 +1,4 @@
-"""The multi-label losses of iCaRL, which make every class a yes or no of its own."""
+"""The multi-label losses of iCaRL: one binary classification per class."""
 
 from torch import Tensor
 from torch.nn import functional as F
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 def multilabel_classification_loss(
     logits: Tensor, labels: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    """:math:`\\hat\\ell'_X(h)` of the paper's appendix B: binary cross-entropy of each
+    r""":math:`\hat\ell'_X(h)` of the paper's appendix B: binary cross-entropy of each
     class, summed over the classes.
 
     :param logits: outputs of h before the sigmoid, one row per sample.
@@ -21,8 +21,8 @@ def multilabel_classification_loss(
 def multilabel_distillation_loss(
     logits: Tensor, history_logits: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    """:math:`\\hat\\ell'_X(h, H_{t-1})`: the same, with the history model's answers in
-    place of the labels.
+    r""":math:`\hat\ell'_X(h, H_{t-1})` of the paper's appendix B: the same, with the
+    probabilities of the history model in place of the labels.
 
     :param logits: outputs of h before the sigmoid, one row per sample.
     :param history_logits: outputs of H_{t-1} on the same samples; no gradient flows
@@ -36,6 +36,3 @@ def _binary_cross_entropy(logits: Tensor, targets: Tensor, reduction: str) -> Te
     losses = F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
     per_sample = losses.sum(dim=1)
     return per_sample.mean() if reduction == "mean" else per_sample
-
-
-__all__ = ["multilabel_classification_loss", "multilabel_distillation_loss"]

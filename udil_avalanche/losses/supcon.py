@@ -1,4 +1,4 @@
-"""Equation V_s: the supervised contrastive loss."""
+"""Equation (V_s): the supervised contrastive loss."""
 
 from typing import Any
 
@@ -7,22 +7,23 @@ from torch import Tensor
 
 
 def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) -> Tensor:
-    """Equation (V_s) on a mini-batch, with the squared Euclidean distance
-    :math:`s_e(u, v) = \\| e(u) - e(v) \\|_2^2`:
+    r"""Equation (V_s) on a mini-batch, with the squared Euclidean distance
+    :math:`s_e(u, v) = \| e(u) - e(v) \|_2^2`:
 
     .. math::
-        V_s = E_{x_1, x_2 | y} \\Big[ -\\log \\frac{\\exp\\{-s_e(x_1, x_2)\\}}
-              {\\sum_{u \\ne x_1} \\exp\\{-s_e(x_1, u)\\}} \\Big]
+        V_s = E_{x_1, x_2 | y} \Big[ -\log \frac{\exp\{-s_e(x_1, x_2)\}}
+              {\sum_{u \ne x_1} \exp\{-s_e(x_1, u)\}} \Big]
 
-    Each sample with another of its class in the batch is an anchor x_1; its loss is the
-    average over all such x_2; the u are all other samples of the batch. The anchor
-    itself is left out before the softmax takes its maximum, so the value is the
-    formula's for embeddings of any scale. A batch without a pair gives 0.
+    Every sample that shares its class with another one in the batch serves as anchor
+    x_1. Its loss is the average over all those others as x_2. The u are all samples of
+    the batch but the anchor, x_2 among them, whereas the paper draws them separately
+    and adds x_2's term. The anchor is masked before the log-softmax, so the value is
+    exact for embeddings of any scale. A batch without a pair gives 0.
 
-    Distances come from inner products about the batch's mean, which is fast. In single
-    precision, embeddings that are nearer to each other than about a thousandth of their
-    distance from that mean count as equally near: give embeddings in double precision
-    where classes are as tight and as far apart as that.
+    Distances are computed from inner products about the batch's mean, which is fast. In
+    single precision, this cannot tell distances apart that are smaller than about a
+    thousandth of the distance from that mean. Use double precision if the classes are
+    that tight and that far apart.
 
     :param embeddings: e(x), one row per sample.
     :param labels: true classes; domains play no part.
@@ -41,9 +42,9 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
 
 
 class _SquaredDistances(torch.autograd.Function):
-    """The squared distance of every two rows, and its derivative by one product of
-    matrices: in direction G it is 2 (diag(S 1) - S) E with S = G + G^T. Where the rows
-    are counted from drops out of it."""
+    """The squared distances between all rows of E. For an incoming gradient G the
+    derivative is one matrix product, 2 (diag(S 1) - S) E with S = G + G^T. It does not
+    change if E is shifted, so the centred E will do."""
 
     @staticmethod
     def forward(ctx: Any, embeddings: Tensor) -> Tensor:
@@ -55,10 +56,7 @@ class _SquaredDistances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (centred,) = ctx.saved_tensors
+        centred: Tensor = ctx.saved_tensors[0]
         weights = -2 * (gradient + gradient.T)
         weights.diagonal().sub_(weights.sum(dim=1))
         return weights @ centred
-
-
-__all__ = ["supcon_loss"]

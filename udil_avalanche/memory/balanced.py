@@ -1,6 +1,7 @@
-"""The memory bank M: a few samples of every past domain, in tensors of its own."""
+"""A memory with the same number of samples of every past domain."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,25 +11,27 @@ from udil_avalanche.memory.base import Memory
 
 
 class BalancedMemory(Memory):
-    """Random balanced sampling (Algorithm 2 of the paper): after domain t, exactly
-    floor(\\|M\\| / t) samples of each of the t domains.
+    r"""Random balanced sampling (Algorithm 2 of the paper): after domain t, exactly
+    floor(\|M\| / t) samples of each of the t domains.
 
-    A domain with fewer samples than its share keeps all that it has. The samples are in
+    A domain with fewer samples than its quota keeps all of them. The samples are in
     ascending order of domain.
 
-    :param max_size: \\|M\\|, samples over all domains.
-    :param class_balanced: also share out a domain's quota evenly between its classes,
-        as far as they have enough samples.
+    :param max_size: \|M\|, samples over all domains.
+    :param class_balanced: also divide a domain's quota evenly between its classes, as
+        far as they have enough samples.
     """
+
+    updated_every_step = False
 
     def __init__(self, max_size: int, class_balanced: bool = False) -> None:
         super().__init__(max_size)
         self.class_balanced = class_balanced
 
     def quota(self, n_domains: int) -> int:
-        """Samples that one of ``n_domains`` domains may keep.
+        """Samples that each of ``n_domains`` domains may keep.
 
-        :raises ValueError: if not even one is left.
+        :raises ValueError: if there is not even room for one.
         """
         quota = self.max_size // n_domains
         if quota == 0:
@@ -38,20 +41,28 @@ class BalancedMemory(Memory):
             )
         return quota
 
+    def start_domain(self) -> None:
+        """Refuse a domain that the memory has no room for.
+
+        :raises ValueError: if there is none, unless the memory is meant to be empty.
+        """
+        if self.max_size > 0:
+            self.quota(self.n_domains + 1)
+
     def add_domain(
         self,
-        dataset: Dataset,
+        dataset: Dataset[Any],
         labels: Tensor,
         device: torch.device,
         annotate: Callable[[list[Tensor]], list[Tensor]] | None = None,
     ) -> None:
-        """Take in a new domain and swap out samples of the older ones at random.
+        """Store samples of a new domain and remove some of the older ones at random.
 
         :param dataset: its samples, tuples of x, y and what follows.
         :param labels: the class of each sample of ``dataset``.
-        :param device: where the memory lives.
-        :param annotate: makes further fields to keep with the new samples, such as a
-            model's outputs, out of those that they have.
+        :param device: where to keep the memory.
+        :param annotate: computes further fields to store with the new samples, such as
+            a model's outputs, from the fields that they have.
         """
         quota = self.quota(self.n_domains + 1)
         kept = [
@@ -81,11 +92,11 @@ class BalancedMemory(Memory):
         self.n_domains += 1
 
     def sample(self, size: int) -> Tensor:
-        """Draw a memory batch that is balanced over the domains.
+        """Draw a memory batch that is balanced over the domains, without replacement.
 
-        Without replacement; where ``size`` is no multiple of the number of domains,
-        randomly chosen ones give a sample more, and so do the others for a domain that
-        has too few.
+        Where ``size`` is not a multiple of the number of domains, randomly chosen
+        domains give one sample more. Where a domain has too few samples, the others
+        give more.
 
         :param size: samples to draw; the whole memory if it holds fewer.
         :return: their positions in the memory, in ascending order of domain.
@@ -106,10 +117,7 @@ class BalancedMemory(Memory):
         """Positions of ``size`` random samples, balanced by class if wanted."""
         order = torch.randperm(len(labels), device=labels.device)
         if self.class_balanced:
-            one_hot = labels[order][:, None] == labels.unique()
+            one_hot = labels[order][:, None] == torch.unique(labels)
             turn = (one_hot.cumsum(dim=0) * one_hot).sum(dim=1)
             order = order[turn.argsort(stable=True)]
         return order[:size]
-
-
-__all__ = ["BalancedMemory"]

@@ -1,17 +1,21 @@
-"""What every memory bank has: samples in tensors of its own."""
+"""The base class of the memory banks."""
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 
-class Memory:
-    """Samples of past domains, copied into tensors: no reference to a past dataset
+class Memory(ABC):
+    r"""Samples of past domains, copied into tensors: no reference to a past dataset
     remains.
 
-    :param max_size: \\|M\\|, samples over all domains.
+    :param max_size: \|M\|, samples over all domains.
     """
+
+    updated_every_step: ClassVar[bool]
+    """Whether samples enter while a domain is learned, or only at its end."""
 
     def __init__(self, max_size: int) -> None:
         self.max_size = max_size
@@ -35,16 +39,20 @@ class Memory:
         """Number of samples of each domain."""
         return torch.bincount(self.domains, minlength=self.n_domains)
 
+    @abstractmethod
+    def start_domain(self) -> None:
+        """Prepare for a new domain."""
+
+    @abstractmethod
     def sample(self, size: int) -> Tensor:
         """Draw a memory batch without replacement.
 
         :param size: samples to draw; the whole memory if it holds fewer.
         :return: their positions in the memory.
         """
-        raise NotImplementedError
 
     def state_dict(self) -> dict[str, Any]:
-        """The samples and where they come from."""
+        """The samples and their domains."""
         return {
             "fields": self.fields,
             "domains": self.domains,
@@ -52,14 +60,11 @@ class Memory:
         }
 
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
-        :param device: where the memory lives.
+        :param device: where to keep the memory.
         """
         self.fields = [field.to(device) for field in state["fields"]]
         self.domains = state["domains"].to(device)
         self.n_domains = state["n_domains"]
-
-
-__all__ = ["Memory"]

@@ -1,4 +1,4 @@
-"""A memory that is filled while a domain is learned."""
+"""A memory that samples enter while a domain is learned."""
 
 from typing import Any
 
@@ -9,22 +9,24 @@ from udil_avalanche.memory.base import Memory
 
 
 class ReservoirMemory(Memory):
-    """Reservoir sampling (Vitter, 1985): at any time, each sample that the stream has
-    brought so far is in the memory with the same probability.
+    r"""Reservoir sampling (Vitter, 1985): at any time, each sample seen so far is in
+    the memory with the same probability.
 
-    A domain's share is what chance makes it, in proportion to the samples that it has
-    brought; one that is seen in several epochs counts as often.
+    How many samples of a domain it holds is random, and on average proportional to the
+    samples seen of that domain. A sample seen in several epochs counts several times.
 
-    :param max_size: \\|M\\|, samples over all domains.
+    :param max_size: \|M\|, samples over all domains.
     """
+
+    updated_every_step = True
 
     def __init__(self, max_size: int) -> None:
         super().__init__(max_size)
         self.n_seen = 0
-        """Samples that the stream has brought so far."""
+        """Samples seen so far."""
 
     def start_domain(self) -> None:
-        """Count the samples that follow to a new domain."""
+        """Count the samples that follow as those of a new domain."""
         self.n_domains += 1
 
     def add(self, fields: list[Tensor]) -> None:
@@ -50,12 +52,12 @@ class ReservoirMemory(Memory):
         return [*self.fields, self.domains]
 
     def _replace(self, rows: list[Tensor]) -> None:
-        """Let samples take the places of others, the n-th of the stream with
-        probability \\|M\\| / n."""
+        r"""Replace stored samples by new ones, the n-th sample seen with probability
+        \|M\| / n."""
         n = self.n_seen + 1 + torch.arange(len(rows[0]))
         self.n_seen += len(rows[0])
         places = (torch.rand(len(n), dtype=torch.float64) * n).long().tolist()
-        # Of two samples with one place, the later one stays in it.
+        # If two samples get the same place, the later one keeps it.
         chosen = {place: row for row, place in enumerate(places)}
         chosen = {p: row for p, row in chosen.items() if p < self.max_size}
         at, taken = list(chosen), list(chosen.values())
@@ -72,17 +74,14 @@ class ReservoirMemory(Memory):
         return order[:size]
 
     def state_dict(self) -> dict[str, Any]:
-        """The samples, where they come from, and how many there were."""
+        """The samples, their domains, and how many were seen."""
         return {**super().state_dict(), "n_seen": self.n_seen}
 
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
-        :param device: where the memory lives.
+        :param device: where to keep the memory.
         """
         super().load_state_dict(state, device)
         self.n_seen = state["n_seen"]
-
-
-__all__ = ["ReservoirMemory"]

@@ -25,10 +25,11 @@ class DomainDiscriminator(nn.Module):
 
     def forward(self, embeddings: Tensor) -> Tensor:
         """The domain logits of ``embeddings``."""
-        return self.head(self.body(embeddings))
+        logits: Tensor = self.head(self.body(embeddings))
+        return logits
 
     def grown(self, n_domains: int) -> "DomainDiscriminator":
-        """A copy that tells ``n_domains`` domains apart and knows what this one knows.
+        """A copy with an output for each of ``n_domains`` domains and the same weights.
 
         :param n_domains: at least as many domains as now.
         """
@@ -39,6 +40,3 @@ class DomainDiscriminator(nn.Module):
             head.bias[: self.head.out_features] = self.head.bias
         copied.head = head
         return copied
-
-
-__all__ = ["DomainDiscriminator"]

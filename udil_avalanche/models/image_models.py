@@ -20,19 +20,19 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 """Mean and standard deviation of ImageNet's channels."""
 
 TRAINING_HEADS = ("AuxLogits.", "aux1.", "aux2.")
-"""Parts of GoogLeNet and Inception that only their own training has a use for."""
+"""Parts of GoogLeNet and Inception that only their own training uses."""
 
 Normalisation = tuple[Sequence[float], Sequence[float]]
 """Means and standard deviations of the three channels."""
 
 
 class ImageInput(nn.Module):
-    """Turns images into what a network takes: numbers in [0, 1], less a mean, divided
-    by a standard deviation, channel by channel.
+    """Normalises images, channel by channel: scales them to [0, 1], subtracts a mean
+    and divides by a standard deviation.
 
-    It is a part of the model, so that mini-batches and memories hold 8-bit images, all
-    who ask the model or a copy of it get the same, and saved weights bring their
-    normalisation along.
+    It is a part of the model, so that mini-batches and memories hold 8-bit images,
+    every copy of the model normalises in the same way, and saved weights include the
+    normalisation.
 
     :param mean: of each channel.
     :param std: of each channel.
@@ -49,8 +49,8 @@ class ImageInput(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The normalised images.
 
-        :param x: N x C x H x W; 8 bit, or numbers in [0, 1]. One channel stands for
-            three.
+        :param x: N x C x H x W; 8 bit, or numbers in [0, 1]. One channel is used for
+            all three.
         """
         if x.dtype == torch.uint8:
             x = x.float().div_(255)
@@ -67,24 +67,25 @@ def image_model(
 ) -> EncoderPredictor:
     """A classification model of torchvision, split in two.
 
-    A residual network is split as the paper says: e is all before the final average
-    pooling, p the pooling and the linear classifier. Any other network is split before
-    its last linear layer (SqueezeNet, which has none, before its last convolution).
+    A residual network is split as in the paper: e is everything before the final
+    average pooling, p the pooling and the linear classifier. Any other network is split
+    before its last linear layer (SqueezeNet, which has none, before its last
+    convolution).
 
     BatchNorm is in training mode over a joint mini-batch of current and memory samples,
-    whose statistics are those of all domains so far: that is what the model is tested
-    on. Had each its own forward pass, each would be normalised by itself, which no test
-    sample ever is.
+    so that its statistics are those of all domains so far, on which the model is
+    tested. With separate forward passes, each part would be normalised by itself, which
+    never happens to a test sample.
 
-    :param name: what ``torchvision.models.get_model`` calls it, e.g. ``"resnet18"``.
+    :param name: its name in ``torchvision.models.get_model``, e.g. ``"resnet18"``.
     :param n_classes: number of classes.
     :param image_size: width and height of the images.
     :param normalisation: means and standard deviations of the channels.
     :param weights: file with weights to start from: a state dict of torchvision's model
         (``.pth``, or ``.safetensors``), or ``model.safetensors`` of an earlier run. A
-        classifier of other classes is left out of it.
-    :raises ValueError: if there is no such network, it does not take such images, or
-        the file is not one of its weights.
+        classifier for other classes is not loaded.
+    :raises ValueError: if there is no such network, it does not accept such images, or
+        the file does not hold its weights.
     """
     network = _network(name, n_classes, image_size)
     state = {} if weights is None else _load_weights(Path(weights))
@@ -110,11 +111,12 @@ def _network(name: str, n_classes: int, image_size: int) -> nn.Module:
     elif name.startswith("vit_"):
         special = {"image_size": image_size}
     try:
-        return torchvision.models.get_model(
+        network: nn.Module = torchvision.models.get_model(
             name, weights=None, num_classes=n_classes, **special
         )
     except (ValueError, AssertionError) as error:
         raise ValueError(f"network={name}, image_size={image_size}: {error}") from error
+    return network
 
 
 def _split(network: nn.Module, name: str, first: ImageInput) -> EncoderPredictor:
@@ -153,11 +155,8 @@ def _load_weights(path: Path) -> dict[str, Tensor]:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, SafetensorError, EOFError) as error:
         raise ValueError(f"weights={path}: cannot be read ({error})") from error
-    except Exception as error:  # Unpickling raises whatever comes to it.
-        raise ValueError(
-            f"weights={path}: not a state dict: save one with "
-            "torch.save(model.state_dict(), FILE)"
-        ) from error
+    except Exception:  # Unpickling raises errors of any kind.
+        state = None
     if not isinstance(state, dict) or not all(
         isinstance(value, Tensor) for value in state.values()
     ):
@@ -209,6 +208,3 @@ def _try_out(model: nn.Module, name: str, n_classes: int, image_size: int) -> No
         model.train(training)
     if math.prod(shape) != n_classes:
         raise ValueError(f"network={name}: gives {shape} instead of {n_classes} logits")
-
-
-__all__ = ["IMAGENET", "ImageInput", "Normalisation", "image_model"]

@@ -1,10 +1,13 @@
 """Multi-layer perceptrons h = p o e, an encoder e and a predictor p."""
 
+import sys
+
 from torch import Tensor, nn
 
 
 class EncoderPredictor(nn.Module):
-    """A model h = p o e.
+    """A model h = p o e. It has the interface of Avalanche's ``BaseModel``, so that
+    Avalanche's plugins that work on features, such as ``LFLPlugin``, accept it.
 
     :param encoder: e, maps inputs to embeddings.
     :param predictor: p, maps embeddings to class logits.
@@ -14,16 +17,26 @@ class EncoderPredictor(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.predictor = predictor
+        # Not a base class: a model can be used without loading Avalanche.
+        avalanche_models = sys.modules.get("avalanche.models.base_model")
+        if avalanche_models is not None:
+            avalanche_models.BaseModel.register(type(self))
+
+    def get_features(self, x: Tensor) -> Tensor:
+        """The embeddings e(x)."""
+        embeddings: Tensor = self.encoder(x)
+        return embeddings
 
     def forward(self, x: Tensor) -> Tensor:
         """The class logits of ``x``."""
-        return self.predictor(self.encoder(x))
+        logits: Tensor = self.predictor(self.get_features(x))
+        return logits
 
 
 def mlp(
     input_size: int = 784, n_classes: int = 10, hidden: int = 800
 ) -> EncoderPredictor:
-    """The multi-layer perceptron of permuted and rotated MNIST, that of DER++ with 800
+    """The multi-layer perceptron for permuted and rotated MNIST, that of DER++ with 800
     hidden units: e is its two hidden layers, p its linear classifier.
 
     :param input_size: number of values of one input, which may have any shape.
@@ -43,9 +56,9 @@ def cida_mlp(
     circle with 800 hidden units and without its domain index: e has four hidden layers
     and a linear output, p two hidden layers and a linear classifier.
 
-    HD-Balls uses :func:`mlp` by default all the same: plain SGD with large steps, which
-    HD-Balls needs, does not start to learn through eight layers, while two hidden
-    layers reach the paper's accuracies of Joint and of ER.
+    HD-Balls still uses :func:`mlp` by default: HD-Balls needs plain SGD with large
+    steps, with which eight layers do not start to learn, while two hidden layers reach
+    the paper's accuracies of Joint and of ER.
 
     :param input_size: number of values of one input, which may have any shape.
     :param n_classes: number of classes.
@@ -70,6 +83,3 @@ def cida_mlp(
 def linear_relu(inputs: int, outputs: int) -> tuple[nn.Module, nn.Module]:
     """A linear layer and its activation."""
     return nn.Linear(inputs, outputs), nn.ReLU()
-
-
-__all__ = ["EncoderPredictor", "cida_mlp", "linear_relu", "mlp"]

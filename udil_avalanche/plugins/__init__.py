@@ -1,4 +1,4 @@
-"""The parts of UDIL as Avalanche plugins, each of use to other strategies too."""
+"""The parts of UDIL and other methods as plugins for any Avalanche strategy."""
 
 from udil_avalanche.plugins.baselines.agem import AGEMPlugin
 from udil_avalanche.plugins.baselines.cls_er import CLSERPlugin

@@ -1,32 +1,47 @@
-"""How the settings of a run come about: from defaults, files and the command line.
+"""How the settings of a run are put together: defaults, files, the command line.
 
 Loads neither torch nor Avalanche, so that a mistake is answered at once.
 """
 
-import difflib
-import math
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.settings import (
-    BENCHMARKS,
-    STRATEGIES,
+from udil_avalanche.recipes.catalogue import BENCHMARKS, METHODS
+from udil_avalanche.recipes.names import nearest, plain_name
+from udil_avalanche.recipes.recipe import Recipe
+from udil_avalanche.recipes.settings import (
     RunSettings,
     meanings,
+    oldest_name,
+    own_settings,
     settings_class,
+    value_before,
 )
 
-CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-"""The settings that are known to work; they lie beside the package in a checkout."""
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SHIPPED = _PACKAGE / "configs"
+CONFIGS = _SHIPPED if _SHIPPED.is_dir() else _PACKAGE.parent / "configs"
+"""The settings that are known to work: in the wheel inside the package, in a checkout
+beside it."""
+
+_LIMITS = {Ge: "at least", Gt: "above", Le: "at most", Lt: "below"}
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    types.NoneType: "null",
+}
 
 
 def resolve(
@@ -40,7 +55,7 @@ def resolve(
 ) -> RunSettings:
     """Put the settings of a run together and check them.
 
-    The later wins: the defaults, ``<configs>/<benchmark>/<strategy>.yaml``, the config
+    Later ones win: the defaults, ``<configs>/<benchmark>/<strategy>.yaml``, the config
     file, the options, the overrides.
 
     :param strategy: how to learn; may be left to the config file.
@@ -52,60 +67,74 @@ def resolve(
         defaults instead.
     :raises SettingsError: if a name or a value is wrong.
     """
-    stages = [] if config_file is None else [_load(Path(config_file))]
+    stages = [] if config_file is None else [load_settings(Path(config_file))]
     names_given = {"strategy": strategy, "benchmark": benchmark}
     stages += [
         {key: name for key, name in names_given.items() if name is not None}
         | dict(options or {}),
         dict(_split(override) for override in overrides),
     ]
-
     names = {}
-    for kind, known in (("strategy", STRATEGIES), ("benchmark", BENCHMARKS)):
+    for kind, known in (("strategy", METHODS), ("benchmark", BENCHMARKS)):
         written = [stage.pop(kind) for stage in stages if kind in stage]
         if not written:
             raise SettingsError(f"choose a {kind}: --{kind} {' | '.join(known)}")
         names[kind] = nearest(str(written[-1]), known, kind)
-
-    if configs is None:
-        return _merge(settings_class(**names), stages)
-    if configs.is_dir():
+    if configs is not None:
         tried = configs / names["benchmark"] / f"{names['strategy'].lower()}.yaml"
         if tried.exists():
-            stages.insert(0, _load(tried))
-    elif config_file is None:
-        raise SettingsError(
-            f"the folder {configs} is missing: install from a checkout with "
-            "'pip install -e .', or give the settings by --config FILE"
-        )
-    return _merge(settings_class(**names), stages)
+            stages.insert(0, load_settings(tried))
+    return _merge(run_settings_class(**names), stages)
 
 
-def nearest(name: str, known: Iterable[str], kind: str) -> str:
-    """The known name that is meant; letter case, hyphens and underscores do not matter.
+@cache
+def run_settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
+    """The class with all settings of a strategy on a benchmark.
 
-    :param name: what was written.
-    :param known: the right names.
-    :param kind: what they are names of, for the message.
-    :raises SettingsError: if there is none; it suggests the most similar one.
+    :param strategy: a name from ``METHODS``.
+    :param benchmark: a name from ``BENCHMARKS``.
     """
-    by_plain_name = {plain_name(right): right for right in known}
-    if plain_name(name) in by_plain_name:
-        return by_plain_name[plain_name(name)]
-    similar = difflib.get_close_matches(
-        plain_name(name), by_plain_name, n=1, cutoff=0.5
+    recipe = BENCHMARKS[benchmark]
+    names = {"strategy": strategy, "benchmark": benchmark}
+    return settings_class(
+        f"{strategy} on {benchmark}",
+        recipe.settings,
+        METHODS[strategy].settings,
+        {**recipe.defaults, **names},
     )
-    hint = (
-        f"did you mean {by_plain_name[similar[0]]}?"
-        if similar
-        else "--help and --list show what there is"
-    )
-    raise SettingsError(f"there is no {kind} '{name}': {hint}")
 
 
-def plain_name(name: str) -> str:
-    """A name without what does not matter: letter case, hyphens and underscores."""
-    return name.lower().replace("-", "").replace("_", "")
+def from_dict(written: Mapping[str, Any]) -> RunSettings:
+    """The inverse of :func:`~udil_avalanche.recipes.settings.as_dict`.
+
+    :param written: all settings by name.
+    """
+    return run_settings_class(written["strategy"], written["benchmark"])(**written)
+
+
+def stored_settings(written: Mapping[str, Any]) -> RunSettings:
+    """The settings of a run that was made by this version or an earlier one, which may
+    have known fewer settings, or some under other names.
+
+    :param written: its settings by name.
+    :raises SettingsError: if this version does not know them.
+    """
+    names = {
+        "strategy": nearest(str(written.get("strategy")), METHODS, "strategy"),
+        "benchmark": nearest(str(written.get("benchmark")), BENCHMARKS, "benchmark"),
+    }
+    schema = run_settings_class(**names)
+    before = {key: value_before(f) for key, f in schema.model_fields.items()}
+    return _merge(schema, [before, {**written, **names}])
+
+
+def current_names(schema: type[RunSettings]) -> dict[str, str]:
+    """The settings by their names today and by those that they had first.
+
+    :param schema: the class of the settings.
+    """
+    earlier = {oldest_name(key, f): key for key, f in schema.model_fields.items()}
+    return earlier | {key: key for key in schema.model_fields}
 
 
 def _split(override: str) -> tuple[str, str]:
@@ -115,9 +144,14 @@ def _split(override: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load_settings(path: Path) -> dict[str, Any]:
+    """The lines of a file of settings, all values as texts.
+
+    :param path: the file.
+    :raises SettingsError: if it holds anything else.
+    """
     try:
-        # Texts and nothing else: they get their types from the settings, and no tag or
+        # Every value as text: it gets its type from the settings, and no tag or
         # reference in the file has any effect.
         loaded = yaml.load(path.read_text(), Loader=yaml.BaseLoader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
@@ -131,76 +165,72 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettings:
-    known = {each.name: each for each in fields(schema)}
-    merged = OmegaConf.structured(schema)
+    merged = {}
     for stage in stages:
         for written, value in stage.items():
-            key = _setting(written, known, schema.__name__)
-            choices = _choices(known[key].type)
-            if value in ("null", "none", "None", "~", "") and types.NoneType in choices:
-                value = None
-            if not str(value).isprintable() or "${" in str(value):
-                raise SettingsError(f"{key}={value!a}: expected a plain text")
-            if typing.get_origin(known[key].type) is typing.Literal:
-                by_plain_name = {plain_name(choice): choice for choice in choices}
-                value = by_plain_name.get(plain_name(str(value)), value)
-            try:
-                OmegaConf.update(merged, key, value)
-            except OmegaConfBaseException:
-                expected = " or ".join(_in_words(choice) for choice in choices)
-                raise SettingsError(
-                    f"{key}={value}: expected {expected} ({meanings(schema)[key]})"
-                ) from None
+            key = _setting(written, schema)
+            merged[key] = _plain_value(key, value, schema.model_fields[key])
     try:
-        settings = cast(RunSettings, OmegaConf.to_object(merged))
-    except OmegaConfBaseException as error:
-        raise SettingsError(str(error).splitlines()[0]) from None
+        settings = schema(**merged)
+    except ValidationError as error:
+        raise SettingsError(_explained(error, schema)) from None
     _check(settings)
     return settings
 
 
-def _setting(written: str, known: Mapping[str, Any], run: str) -> str:
-    owners = [
-        name
-        for name, owner in (STRATEGIES | BENCHMARKS).items()
-        if written in (each.name for each in fields(owner))
+def _setting(written: str, schema: type[RunSettings]) -> str:
+    """The setting that is meant, also by an earlier name."""
+    known = current_names(schema)
+    if plain_name(written) not in map(plain_name, known):
+        recipes: dict[str, Recipe] = {**METHODS, **BENCHMARKS}
+        owners = [
+            name for name in recipes if written in own_settings(recipes[name].settings)
+        ]
+        if owners:
+            raise SettingsError(
+                f"{schema.__name__} has no setting '{written}': it belongs to "
+                f"{', '.join(owners)}"
+            )
+    return known[nearest(written, known, "setting")]
+
+
+def _plain_value(key: str, value: Any, field: FieldInfo) -> Any:
+    # Whoever writes ${...} expects it to be replaced, which does not happen here.
+    if not str(value).isprintable() or "${" in str(value):
+        raise SettingsError(f"{key}={value!a}: expected a plain text")
+    choices = _choices(field)
+    if value in ("null", "none", "None", "~", "") and types.NoneType in choices:
+        return None
+    if typing.get_origin(field.annotation) is typing.Literal:
+        by_plain_name = {plain_name(choice): choice for choice in choices}
+        return by_plain_name.get(plain_name(str(value)), value)
+    return value
+
+
+def _choices(field: FieldInfo) -> tuple[Any, ...]:
+    """The types or values that a setting may have."""
+    return typing.get_args(field.annotation) or (field.annotation,)
+
+
+def _explained(error: ValidationError, schema: type[RunSettings]) -> str:
+    first = error.errors()[0]
+    key, value = str(first["loc"][0]), first["input"]
+    field = schema.model_fields[key]
+    limits = [
+        f"{words} {getattr(limit, kind.__name__.lower())}"
+        for kind, words in _LIMITS.items()
+        for limit in field.metadata
+        if isinstance(limit, kind)
     ]
-    if owners and plain_name(written) not in map(plain_name, known):
-        raise SettingsError(
-            f"{run} has no setting '{written}': it is one of {', '.join(owners)}"
-        )
-    return nearest(written, known, "setting")
-
-
-def _choices(annotation: Any) -> tuple[Any, ...]:
-    """The types or values that a field's annotation allows."""
-    return typing.get_args(annotation) or (annotation,)
-
-
-def _in_words(choice: Any) -> str:
-    words = {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        str: "a text",
-        types.NoneType: "null",
-    }
-    return words.get(choice, str(choice))
+    if first["type"].startswith(("greater", "less", "finite")) and limits:
+        wanted = f"must be {' and '.join(limits)}"
+    else:
+        choices = (_WORDS.get(each, str(each)) for each in _choices(field))
+        wanted = f"expected {' or '.join(choices)}"
+    return f"{key}={value}: {wanted} ({meanings(schema)[key]})"
 
 
 def _check(settings: RunSettings) -> None:
-    for each in fields(settings):
-        value = getattr(settings, each.name)
-        if isinstance(value, (int, float)) and not _within(value, each.metadata):
-            limits = [
-                f"{limit.replace('_', ' ')} {bound}"
-                for limit, bound in each.metadata.items()
-                if math.isfinite(bound)
-            ]
-            raise SettingsError(
-                f"{each.name}={value}: must be {' and '.join(limits)} "
-                f"({meanings(type(settings))[each.name]})"
-            )
     if settings.optimizer != "sgd" and settings.momentum:
         raise SettingsError(
             f"momentum={settings.momentum}: {settings.optimizer} has no such setting"
@@ -210,14 +240,3 @@ def _check(settings: RunSettings) -> None:
             f"memory={settings.memory}: too small for one sample of each of "
             f"{settings.domains} domains"
         )
-
-
-def _within(value: float, limits: Mapping[str, float]) -> bool:
-    return not limits or (
-        math.isfinite(value)
-        and limits["at_least"] <= value <= limits["at_most"]
-        and limits["above"] < value < limits["below"]
-    )
-
-
-__all__ = ["CONFIGS", "nearest", "plain_name", "resolve"]

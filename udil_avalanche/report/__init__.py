@@ -1,3 +1,4 @@
-"""Tables and pictures out of run folders; nothing else is read, nothing is computed
-anew. This package loads neither torch nor Avalanche.
+"""Tables, pages and pictures from run folders.
+
+Nothing is trained or evaluated here, and neither torch nor Avalanche is loaded.
 """

@@ -1,105 +1,14 @@
 """Which runs a report is about."""
 
-import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from udil_avalanche.errors import RunError, SettingsError
-from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
-from udil_avalanche.settings import as_dict, settings_class
-from udil_avalanche.settings.roles import (
-    DATA_SETTINGS,
-    FIRST_SEED_FOR_CHOOSING,
-    OTHER_DATA,
-)
-
-READ = ("metrics.jsonl", "embeddings.json")
-"""What a report reads of a run besides its result."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    :param folder: where it lies.
-    :param result: what its ``result.json`` says.
-    """
-
-    folder: Path
-    result: Mapping[str, Any]
-
-    @property
-    def method(self) -> str:
-        """The strategy."""
-        return str(self.result["strategy"])
-
-    @property
-    def benchmark(self) -> str:
-        """What was learned."""
-        return str(self.result["benchmark"])
-
-    @property
-    def memory(self) -> int:
-        """Samples kept of past domains."""
-        return int(self.result["memory"])
-
-    @property
-    def seed(self) -> int:
-        """The seed."""
-        return int(self.result["seed"])
-
-    @property
-    def identity(self) -> str:
-        """The benchmark and the folder's name, which ends in a hash of the settings."""
-        return f"{self.benchmark}/{self.folder.name}"
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """All settings that affect the result; what the run did not know yet is as it
-        is by default."""
-        known = {**self._defaults, **self.result["settings"]}
-        return {key: known[key] for key in known if key not in WITHOUT_EFFECT}
-
-    @cached_property
-    def problem(self) -> dict[str, Any]:
-        """How the data differ from those that the benchmark has by default."""
-        differing = {
-            key: self.settings[key]
-            for key in DATA_SETTINGS
-            if key in self.settings and self.settings[key] != self._defaults[key]
-        }
-        if str(self.result["data"]).startswith(OTHER_DATA):
-            differing["data"] = self.result["data"]
-        return differing
-
-    @property
-    def comparison_key(self) -> str:
-        """What two runs have in common that should have come to the same, though the
-        names of their folders may differ: an older version knew fewer settings."""
-        same = [self.method, self.benchmark, self.problem, self.settings]
-        return json.dumps(same, sort_keys=True)
-
-    @cached_property
-    def recipe(self) -> dict[str, Any]:
-        """How it was learned: the settings without the data and the seed."""
-        return {
-            key: value
-            for key, value in self.settings.items()
-            if key not in (*DATA_SETTINGS, "seed")
-        }
-
-    @property
-    def train_per_domain(self) -> int | None:
-        """How many training samples of a domain it used; None for all."""
-        used: int | None = self.settings["train_per_domain"]
-        return used
-
-    @cached_property
-    def _defaults(self) -> dict[str, Any]:
-        return as_dict(settings_class(self.method, self.benchmark)())
+from udil_avalanche.formatting import in_parentheses
+from udil_avalanche.recipes.settings import FIRST_SEED_FOR_CHOOSING
+from udil_avalanche.report.run import FILES, Run
+from udil_avalanche.runs.run_folder import RunFolder
 
 
 @dataclass
@@ -107,50 +16,59 @@ class RunCollection:
     """The runs that are reported, and those that are not.
 
     :param runs: the runs that are reported.
-    :param left_out: by the reason, the folders that are not.
+    :param left_out: the folders that are not, by reason.
     """
 
     runs: list[Run] = field(default_factory=list)
     left_out: dict[str, list[Path]] = field(default_factory=dict)
 
+    @property
+    def reasons(self) -> str:
+        """How many runs were left out for each reason; empty if none were."""
+        counts = [f"{len(each)} {reason}" for reason, each in self.left_out.items()]
+        return "; ".join(counts)
+
 
 def collect(
-    places: Iterable[str | Path], only: Collection[str] | None = None
+    places: Sequence[str | Path], only: Collection[str] | None = None
 ) -> RunCollection:
     """Read the run folders at or below some places.
 
-    Left out are runs that are not finished, runs that were tested on held-out training
-    data, and runs on seeds that are for choosing settings. Of two runs by the same
-    settings, one counts.
+    Left out are unfinished runs, damaged runs, runs that were tested on held-out
+    training data, and runs on seeds that are reserved for choosing settings. Of two
+    runs with the same settings, one counts.
 
     :param places: run folders, or folders with run folders below.
     :param only: the identities of the runs to take; all by default.
-    :raises SettingsError: if a place does not exist, if two folders hold different
-        results of the same settings, or if they have the same name and different data.
+    :raises SettingsError: if a place does not exist, if no runs are found, or if two
+        folders hold different results of the same settings, or have the same name and
+        different data.
     """
     found = RunCollection()
-    first: dict[str, Run] = {}
-    named: dict[str, Run] = {}
+    by_settings: dict[str, Run] = {}
+    by_name: dict[str, Run] = {}
     for folder in _run_folders(places):
-        reason = _reason_to_leave_out(folder, only)
-        if reason:
-            found.left_out.setdefault(reason, []).append(folder.path)
+        run = _run_or_reason(folder, only)
+        if isinstance(run, str):
+            found.left_out.setdefault(run, []).append(folder.path)
             continue
-        run = Run(folder.path, folder.result())
-        twin = first.setdefault(run.comparison_key, run)
-        if twin is run:
-            namesake = named.setdefault(run.identity, run)
-            if namesake is not run:
-                raise SettingsError(
-                    f"{namesake.folder} and {run.folder} have the same name but other "
-                    "data: report one of them alone"
-                )
-            found.runs.append(run)
-        elif twin.result["accuracy_matrix"] != run.result["accuracy_matrix"]:
+        twin = by_settings.setdefault(run.comparison_key, run)
+        if not twin.has_result_of(run):
             raise SettingsError(
                 f"{twin.folder} and {run.folder} have the same settings but different "
-                "results: report one of them alone"
+                "results: report only one of them"
             )
+        namesake = by_name.setdefault(run.identity, run) if twin is run else run
+        if namesake is not run:
+            raise SettingsError(
+                f"{namesake.folder} and {run.folder} have the same name but different "
+                "data: report only one of them"
+            )
+    found.runs = list(by_settings.values())
+    if not found.runs:
+        left_out = in_parentheses(found.reasons and f"left out: {found.reasons}")
+        below = " ".join(map(str, places))
+        raise SettingsError(f"no finished runs below {below}{left_out}")
     return found
 
 
@@ -164,21 +82,23 @@ def _run_folders(places: Iterable[str | Path]) -> list[RunFolder]:
     return list(found.values())
 
 
-def _reason_to_leave_out(folder: RunFolder, only: Collection[str] | None) -> str | None:
+def _run_or_reason(folder: RunFolder, only: Collection[str] | None) -> Run | str:
+    """The run, or the reason to leave it out."""
     if not folder.is_done:
         return "not finished"
     try:
-        result = folder.result()
-        folder.check([name for name in READ if (folder.path / name).exists()])
+        run = Run(folder.path, folder.result())
+        folder.check([name for name in FILES if (folder.path / name).exists()])
     except RunError as error:
         return " ".join(["damaged:", *str(error).split()])
-    if result["settings"]["validation"] > 0:
+    try:
+        settings = run.all_settings
+    except (SettingsError, KeyError) as error:
+        return f"of a method or benchmark that is not installed: {error}"
+    if settings.validation > 0:
         return "tested on held-out training data"
-    if result["seed"] >= FIRST_SEED_FOR_CHOOSING:
-        return f"seed {FIRST_SEED_FOR_CHOOSING} or above, for choosing settings"
-    if only is not None and f"{result['benchmark']}/{folder.path.name}" not in only:
+    if run.seed >= FIRST_SEED_FOR_CHOOSING:
+        return f"with seed {FIRST_SEED_FOR_CHOOSING} or above, for choosing settings"
+    if only is not None and run.identity not in only:
         return "not part of the sweep"
-    return None
-
-
-__all__ = ["READ", "Run", "RunCollection", "collect"]
+    return run

@@ -1,10 +1,9 @@
-"""Names beside points, so that none covers another."""
+"""Names next to points, placed so that none covers another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import cast
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -13,41 +12,34 @@ _PLACES = [
     for height in (3, -9, 13, -19, 23)
     for side in (1, -1)
 ]
-"""Where a name may stand, in points from its own, the best place first."""
+"""Where a name may be, in points from its data point, the best place first."""
 
-_POINT = 5
-"""Half the side of the square that a point takes, in pixels."""
+_RADIUS = 5
+"""How far a point extends to each side, in pixels."""
 
 
-def label_points(
-    ax: Axes, names: Sequence[str], points: Sequence[tuple[float, float]]
-) -> None:
-    """Write a name beside each point, at the first place where it covers neither a
-    point nor another name; if there is none, at the first place of all.
+def label_points(ax: Axes, points: Mapping[str, tuple[float, float]]) -> None:
+    """Write a name next to each point, at the first place where it covers neither a
+    point nor another name; if there is no such place, at the first of all.
 
-    What else the figure shows must be there already: it decides where the points are.
+    Call it last: everything else in the figure decides where the points are.
 
     :param ax: the axes with the points.
-    :param names: the names.
-    :param points: the points, in the coordinates of the data.
+    :param points: the points in data coordinates, by name.
     """
     fig = cast(Figure, ax.figure)
     fig.draw_without_rendering()
-    renderer = FigureCanvasAgg(fig).get_renderer()
     taken = [
-        Bbox.from_extents(x - _POINT, y - _POINT, x + _POINT, y + _POINT)
-        for x, y in ax.transData.transform(points)
+        Bbox.from_extents(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS)
+        for x, y in ax.transData.transform(list(points.values()))
     ]
-    for name, point in zip(names, points, strict=True):
+    for name, point in points.items():
         label = ax.annotate(
             name, point, xytext=(0, 0), textcoords="offset points", fontsize="small"
         )
         for offset, alignment in [*_PLACES, _PLACES[0]]:
             label.set(position=offset, horizontalalignment=alignment)
-            extent = label.get_window_extent(renderer)
+            extent = label.get_window_extent()
             if not any(extent.overlaps(other) for other in taken):
                 break
         taken.append(extent)
-
-
-__all__ = ["label_points"]

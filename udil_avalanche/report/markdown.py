@@ -1,28 +1,31 @@
-"""The tables as Markdown."""
+"""The report as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from udil_avalanche.formatting import duration, megabytes, number_list
 from udil_avalanche.report.collect import RunCollection
-from udil_avalanche.report.entries import cell_entries, missing_entries
-from udil_avalanche.report.origin import origins
-from udil_avalanche.report.tables import METRICS, Figure, Row, Table, missing_tables
-
-MISSING = "missing"
-_MARKS = {0: "{}", 1: "**{}**", 2: "*{}*"}
-_VERDICTS = {"": "", "better": " ▲", "worse": " ▼"}
+from udil_avalanche.report.origin import commit_of, origins
+from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
+from udil_avalanche.report.seed_groups import SeedGroup
+from udil_avalanche.report.tables import Figure, Row, Table, groups_of, remarks
 
 LEGEND = """\
-Percent, mean ± standard deviation over the seeds (n - 1), beside the paper's.
-**Best** and *second best* of a table, joint training apart.
+Percent, mean ± standard deviation (n - 1) over the seeds, next to the paper's.
+**Best** and *second best* of each table, not counting joint training.
 ▲ and ▼: better or worse than the paper by more than either standard deviation.
-Time and peak memory are the medians of a run.
-How settings were chosen is said by each method's configuration; a method that was given
-more trials than another has an advantage that no table shows."""
+Time and peak memory are medians over the runs.
+Each method's configuration says how its settings were chosen; a method that was given
+more trials than another has an advantage that the tables do not show."""
 
-ABSENT = "configs/sweeps has a sweep for each"
-"""Where the tables without runs would come from."""
+HEADINGS = (
+    *("memory", "method", "seeds"),
+    *("average accuracy", "paper", "difference"),
+    *("forgetting", "paper", "difference"),
+    *("time", "peak memory"),
+)
+
+_RANKS = {0: "{}", 1: "**{}**", 2: "*{}*"}
 
 
 def markdown(
@@ -32,101 +35,63 @@ def markdown(
 
     :param tables: the tables.
     :param found: the runs that they were made from.
-    :param folder: where it will lie. Then every figure leads to its runs and to the
-        commands that make them again; without it there are tables alone, to be read
-        as they are.
+    :param folder: the folder that the report will be in. With it, every figure links to
+        its runs and to the commands that repeat them; without it, there are only the
+        tables.
     """
-    linked = folder is not None
-    parts = [LEGEND, *(table_markdown(table, linked) for table in tables)]
-    absent = missing_tables(tables)
-    if absent:
-        parts.append(f"No runs yet ({ABSENT}): " + "; ".join(absent) + ".")
-    if found.left_out:
-        counts = [f"{len(each)} {reason}" for reason, each in found.left_out.items()]
-        parts.append("Runs left out: " + "; ".join(counts) + ".")
+    parts = [LEGEND]
+    parts += [_table(table, linked=folder is not None) for table in tables]
+    parts += remarks(tables, found)
     if folder is not None:
-        parts += _runs(tables, folder)
-    if found.runs:
-        parts.append("## Versions and hardware")
-        parts.append("\n".join(f"- {origin}" for origin in origins(found.runs)))
+        missing = missing_runs(tables)
+        if missing:
+            parts.append("## Missing runs, and the commands that make them")
+            parts.append(
+                _list(f"{name}: `{command}`" for name, command in missing.items())
+            )
+        parts.append("## The runs, and the commands that repeat them")
+        parts += [_runs(group, folder) for group in groups_of(tables)]
+    parts.append("## Versions and hardware")
+    parts.append(_list(origins(found.runs)))
     return "\n\n".join(parts) + "\n"
 
 
-def table_markdown(table: Table, linked: bool = False) -> str:
-    """A table with its title.
-
-    :param table: the table.
-    :param linked: whether its figures lead to their runs.
-    """
-    heads = ["memory", "method", "seeds"]
-    for name in ("average accuracy", "forgetting"):
-        heads += [name, "paper", "difference"]
-    heads += ["time", "peak memory"]
-    lines = [f"## {table.title}", "", _line(heads), _line(["---"] * len(heads))]
-    return "\n".join([*lines, *(_line(_entries(row, linked)) for row in table.rows)])
+def _table(table: Table, linked: bool) -> str:
+    lines = [HEADINGS, ["---"] * len(HEADINGS)]
+    lines += [_row(row, linked) for row in table.rows]
+    return f"## {table.title}\n\n" + "\n".join(f"| {' | '.join(ln)} |" for ln in lines)
 
 
-def difference_text(figure: Figure) -> str:
-    """The difference from the paper and whether it is clear, or a dash."""
-    if figure.difference is None:
-        return "-"
-    return f"{figure.difference:+.1f}{_VERDICTS[figure.verdict]}"
+def _row(row: Row, linked: bool) -> list[str]:
+    group = row.group
+    entries = [row.memory, row.name, number_list(group.seeds) or "missing"]
+    for figure in row.figures.values():
+        ours = _ours(figure, group, linked)
+        entries += [ours, str(figure.paper or "-"), figure.difference]
+    if not group.runs:
+        return [*entries, "-", "-"]
+    return [*entries, duration(group.seconds), megabytes(group.peak_memory)]
 
 
-def _entries(row: Row, linked: bool) -> list[str]:
-    cell = row.cell
-    seeds = MISSING if cell is None else number_list(cell.seeds)
-    entries = [row.memory_sign, row.name, seeds]
-    for metric in METRICS:
-        figure = row.figures[metric]
-        ours = _ours(row, figure, linked)
-        entries += [ours, _or_dash(figure.paper), difference_text(figure)]
-    time = None if cell is None else duration(cell.seconds)
-    memory = None if cell is None else megabytes(cell.peak_memory)
-    return [*entries, _or_dash(time), _or_dash(memory)]
+def _ours(figure: Figure, group: SeedGroup, linked: bool) -> str:
+    if figure.ours is None:
+        return "-" if group.runs else "missing"
+    shown = _RANKS[figure.rank].format(figure.ours)
+    return f"[{shown}](#{group.anchor})" if linked else shown
 
 
-def _ours(row: Row, figure: Figure, linked: bool) -> str:
-    if row.cell is None:
-        return MISSING
-    shown = _MARKS[figure.rank].format(_or_dash(figure.ours))
-    if not linked or figure.ours is None:
-        return shown
-    return f"[{shown}](#{row.cell.anchor})"
+def _runs(group: SeedGroup, folder: Path) -> str:
+    entries = []
+    for run in group.runs:
+        measured = [run.metric("avg_acc"), run.metric("forgetting")]
+        figures = " / ".join(f"{each:.2f}" for each in measured if each is not None)
+        entries.append(
+            f"[seed {run.seed}]({run.link_from(folder)}): {figures}, "
+            f"{duration(run.seconds)}, commit {commit_of(run)}: `{rerun_command(run)}`"
+        )
+    title = f'<a id="{group.anchor}"></a>**{group.title}** ({group.cost})'
+    return f"{title}\n\n{_list(entries)}"
 
 
-def _runs(tables: Sequence[Table], folder: Path) -> list[str]:
-    parts = []
-    missing = missing_entries(tables)
-    if missing:
-        parts.append("## What is missing, and how to make it")
-        parts.append("\n".join(f"- {each.name}: `{each.command}`" for each in missing))
-    parts.append("## The runs, and how to make them again")
-    for entry in cell_entries(tables, folder):
-        lines = [f'<a id="{entry.anchor}"></a>**{entry.name}** ({entry.cost})', ""]
-        lines += [
-            f"- [seed {run.seed}]({run.address}): {run.avg_acc:.2f}"
-            + ("" if run.forgetting is None else f" / {run.forgetting:.2f}")
-            + f", {duration(run.seconds)}, commit {run.commit}: `{run.command}`"
-            for run in entry.runs
-        ]
-        parts.append("\n".join(lines))
-    return parts
-
-
-def _or_dash(value: object) -> str:
-    return "-" if value is None else str(value)
-
-
-def _line(entries: Sequence[str]) -> str:
-    return f"| {' | '.join(entries)} |"
-
-
-__all__ = [
-    "ABSENT",
-    "LEGEND",
-    "MISSING",
-    "difference_text",
-    "markdown",
-    "table_markdown",
-]
+def _list(entries: Iterable[str]) -> str:
+    return "\n".join(f"- {entry}" for entry in entries)

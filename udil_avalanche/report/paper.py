@@ -1,93 +1,114 @@
-"""The figures of the paper's tables."""
+"""What the paper's tables hold: figures, methods, and sizes of the memory.
+
+The rest of this package asks here which methods exist and what they are. Import the
+module, not its names: ``paper.figure(...)``.
+"""
 
 import csv
-from functools import cache
+from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
+from udil_avalanche import recipes
+from udil_avalanche.formatting import in_parentheses, settings_in_words
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.settings import STRATEGIES, keeps_samples
-from udil_avalanche.settings.strategies import JointSettings
 
-PAPER_METHODS = (
-    "Fine-tune",
-    "oEWC",
-    "SI",
-    "LwF",
-    "GEM",
-    "A-GEM",
-    "ER",
-    "DER++",
-    "CLS-ER",
-    "ESM-ER",
-    "UDIL",
-    "Joint",
-)
-"""In the order of the paper's tables."""
-
-METHODS = (
-    *PAPER_METHODS[:-1],
-    *(method for method in STRATEGIES if method not in PAPER_METHODS),
-    PAPER_METHODS[-1],
-)
-"""All that there are, the paper's own first and joint training last."""
-
-MEMORY_SIZES = {
-    "hd_balls": (400,),
-    "permuted_mnist": (200, 400, 800),
-    "rotated_mnist": (200, 400, 800),
-    "seq_core50": (500, 1000),
-}
+NO_MEMORY, ALL_DATA = "-", "∞"
+"""What the memory column shows for methods that keep no samples, and for joint
+training."""
 
 
-def memory_key(method: str, memory: int) -> str:
-    """What the paper's tables have in the column for the memory.
-
-    :param method: name of the method.
-    :param memory: samples kept, if it keeps any.
-    """
-    if issubclass(STRATEGIES[method], JointSettings):
-        return "inf"
-    return str(memory) if keeps_samples(method) else ""
-
-
-def paper_figure(
-    benchmark: str, memory: int, method: str, metric: str
-) -> Statistic | None:
-    """A figure of the paper, in percent; None if it is not in the tables.
-
-    :param benchmark: name of the benchmark.
-    :param memory: samples kept, which matters only to methods that keep any.
-    :param method: name of the method.
-    :param metric: such as ``avg_acc`` or ``forgetting``.
-    """
-    return _figures().get((benchmark, memory_key(method, memory), method, metric))
-
-
-def paper_metrics(benchmark: str) -> list[str]:
-    """The metrics that the paper has for a benchmark, in its order.
-
-    :param benchmark: name of the benchmark.
-    """
-    return list(dict.fromkeys(key[3] for key in _figures() if key[0] == benchmark))
-
-
-@cache
-def _figures() -> dict[tuple[str, str, str, str], Statistic]:
+def _read_figures() -> dict[tuple[str, str, str, str], Statistic]:
     table = files("udil_avalanche.report").joinpath("paper_tables.csv").read_text()
+    _, *rows = csv.reader(table.splitlines())
+    labels = {"": NO_MEMORY, "inf": ALL_DATA}
     return {
-        (row["benchmark"], row["memory"], row["method"], row["metric"]): Statistic(
-            float(row["mean_percent"]), float(row["std_percent"])
+        (benchmark, labels.get(memory, memory), method, metric): Statistic(
+            float(mean), float(deviation)
         )
-        for row in csv.DictReader(table.splitlines())
-        if row["mean_percent"] != "oom"  # the authors ran out of memory
+        for benchmark, memory, method, metric, mean, deviation in rows
+        if mean != "oom"  # the authors ran out of memory
     }
 
 
-__all__ = [
-    "MEMORY_SIZES",
-    "METHODS",
-    "PAPER_METHODS",
-    "memory_key",
-    "paper_figure",
-    "paper_metrics",
-]
+_FIGURES = _read_figures()
+
+
+def _memory_sizes(benchmark: str) -> list[int]:
+    sizes = {memory for name, memory, _, _ in _FIGURES if name == benchmark}
+    return sorted(int(size) for size in sizes if size.isdigit())
+
+
+def is_joint(method: str) -> bool:
+    """Whether a method trains on all domains at once.
+
+    :param method: name of the method.
+    """
+    return recipes.METHODS[method].is_joint
+
+
+def has_memory(method: str) -> bool:
+    """Whether a method keeps samples of past domains.
+
+    :param method: name of the method.
+    """
+    return recipes.METHODS[method].has_memory
+
+
+PAPER_METHODS = tuple(dict.fromkeys(method for _, _, method, _ in _FIGURES))
+"""The methods of the paper's tables, in their order."""
+
+_ALL = dict.fromkeys([*PAPER_METHODS, *recipes.METHODS])
+METHODS = tuple(sorted(_ALL, key=is_joint))
+"""All methods: the paper's, then any others, and joint training last."""
+
+MEMORY_SIZES = {
+    benchmark: _memory_sizes(benchmark)
+    for benchmark in recipes.BENCHMARKS
+    if _memory_sizes(benchmark)
+}
+"""The sizes of the memory in the paper's tables, by benchmark."""
+
+
+def task_title(benchmark: str, changed: Mapping[str, Any], memory: int | None) -> str:
+    """What is learned: HD-Balls (domains=5), 400 samples in memory.
+
+    :param benchmark: name of the benchmark.
+    :param changed: the settings that make its data different from the default.
+    :param memory: samples kept; None if that does not matter.
+    """
+    title = recipes.BENCHMARKS[benchmark].title
+    kept = "" if memory is None else f", {memory} samples in memory"
+    return f"{title}{in_parentheses(settings_in_words(changed))}{kept}"
+
+
+def memory_label(method: str, memory: int | None) -> str:
+    """What the memory column of a table shows.
+
+    :param method: name of the method.
+    :param memory: samples kept; it matters only to methods that keep any.
+    """
+    if is_joint(method):
+        return ALL_DATA
+    return str(memory) if has_memory(method) else NO_MEMORY
+
+
+def figure(
+    benchmark: str, memory: int | None, method: str, metric: str
+) -> Statistic | None:
+    """A figure of the paper in percent; None if its tables do not have it.
+
+    :param benchmark: name of the benchmark.
+    :param memory: samples kept; it matters only to methods that keep any.
+    :param method: name of the method.
+    :param metric: such as ``avg_acc`` or ``forgetting``.
+    """
+    return _FIGURES.get((benchmark, memory_label(method, memory), method, metric))
+
+
+def metrics(benchmark: str) -> list[str]:
+    """The metrics that the paper reports for a benchmark, in its order.
+
+    :param benchmark: name of the benchmark.
+    """
+    return list(dict.fromkeys(key[3] for key in _FIGURES if key[0] == benchmark))

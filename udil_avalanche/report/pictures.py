@@ -1,47 +1,41 @@
-"""The pictures of the report, as addresses that hold the picture itself."""
+"""The pictures of the report, as data addresses that contain the whole picture."""
 
 import base64
 import io
-import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from udil_avalanche.evaluation.plots import figure_to_image, plot_coefficients
-from udil_avalanche.report.curves import (
-    accuracy_curves,
-    coefficients,
-    forgetting_curves,
-    mean_matrix,
+from udil_avalanche.evaluation import average_accuracy, forgetting
+from udil_avalanche.evaluation.plots import (
+    figure_to_image,
+    plot_coefficients,
+    show_matrix,
 )
+from udil_avalanche.report import paper
 from udil_avalanche.report.labels import label_points
-from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.tables import Row, Table
-from udil_avalanche.settings import keeps_samples
+
+T = TypeVar("T")
 
 _COLUMNS = 4
-_MOST_NAMED_LABELS = 20
+_MOST_TICKS = 20
 _COLORS_OF_A_PNG = 128
-_COLORS = {
-    "Fine-tune": "#7f7f7f",
-    "oEWC": "#bcbd22",
-    "SI": "#17becf",
-    "LwF": "#8c564b",
-    "GEM": "#9467bd",
-    "A-GEM": "#c5a3e0",
-    "ER": "#1f77b4",
-    "DER++": "#ff7f0e",
-    "CLS-ER": "#2ca02c",
-    "ESM-ER": "#e377c2",
-    "UDIL": "#d62728",
-    "Joint": "#000000",
-}
+_EMPHASISED = "UDIL"
+_BLACK = "#000000"
+_PALETTE = [
+    *("#7f7f7f", "#bcbd22", "#17becf", "#8c564b", "#9467bd", "#c5a3e0"),
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#e377c2", "#d62728"),
+]
+"""The colours of the methods in the order of the tables. UDIL is the 11th: red."""
 
 
 def curves_picture(table: Table) -> str:
@@ -51,44 +45,41 @@ def curves_picture(table: Table) -> str:
     """
     fig = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = fig.subplots(1, 2)
-    for row in _measured(table):
-        assert row.cell is not None
-        _curve(left, row, accuracy_curves(row.cell))
-        _curve(right, row, forgetting_curves(row.cell))
-    left.set(title="Average accuracy over the domains learned", ylabel="percent")
-    right.set(title="Forgetting", ylabel="points")
-    for ax in (left, right):
+    for ax, formula in ((left, average_accuracy), (right, forgetting)):
+        for row in table.measured:
+            _curve(ax, row, formula)
         ax.set_xlabel("after domain")
         ax.grid(alpha=0.25)
         ax.locator_params(axis="x", integer=True)
+    left.set(title="Average accuracy over the domains learned", ylabel="percent")
+    right.set(title="Forgetting", ylabel="points")
     handles, labels = left.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside right center", frameon=False)
     return _svg(fig)
 
 
 def cost_picture(table: Table) -> str:
-    """Average accuracy over time, a point for each method, and the peak memory.
+    """Average accuracy against time, a point for each method, and the peak memory.
 
     :param table: the methods.
     """
-    rows = _measured(table)
     fig = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = fig.subplots(1, 2)
-    points = []
-    for row in rows:
-        accuracy = row.figures["avg_acc"].ours
-        assert row.cell is not None and accuracy is not None
-        minutes = row.cell.seconds / 60
+    points = {}
+    for row in table.measured:
+        accuracy, minutes = row.group.accuracy, row.group.seconds / 60
+        points[row.name] = (minutes, accuracy.mean)
         left.errorbar(
             minutes,
             accuracy.mean,
             yerr=accuracy.deviation,
-            fmt="o" if keeps_samples(row.method) else "s",
+            fmt="o" if paper.has_memory(row.method) else "s",
             color=_color(row.method),
         )
-        points.append((minutes, accuracy.mean))
+        if row.group.peak_memory is not None:
+            right.barh(row.name, row.group.peak_memory, color=_color(row.method))
     left.set(
-        title="Average accuracy over the time of a run",
+        title="Average accuracy against the time of a run",
         xlabel="minutes (logarithmic)",
         ylabel="percent",
         xscale="log",
@@ -98,152 +89,135 @@ def cost_picture(table: Table) -> str:
     left.xaxis.set_minor_locator(NullLocator())
     left.margins(x=0.2, y=0.1)
     left.grid(alpha=0.25)
-    memory = [(row, row.cell.peak_memory) for row in rows if row.cell]
-    known = [(row, megabytes) for row, megabytes in memory if megabytes is not None]
-    right.barh(
-        [row.name for row, _ in known],
-        [megabytes for _, megabytes in known],
-        color=[_color(row.method) for row, _ in known],
-    )
     right.invert_yaxis()
     right.set(title="Peak memory of a run", xlabel="MB")
-    if not known:
+    if not right.patches:
         right.text(0.5, 0.5, "not measured", ha="center", transform=right.transAxes)
         right.set_axis_off()
-    label_points(left, [row.name for row in rows], points)
+    label_points(left, points)
     return _svg(fig)
 
 
 def matrices_picture(table: Table) -> str:
-    """The accuracy matrices of all methods, on average over the seeds.
+    """The accuracy matrices of all methods, averaged over the seeds.
 
     :param table: the methods.
     """
 
-    def draw(ax: Axes, row: Row) -> Any:
-        assert row.cell is not None
-        matrix = mean_matrix(row.cell)
-        extent = (0.5, matrix.shape[1] + 0.5, matrix.shape[0] + 0.5, 0.5)
+    def draw(ax: Axes, matrix: npt.NDArray[np.float64]) -> ScalarMappable:
         ax.locator_params(integer=True, nbins=5)
-        return ax.imshow(matrix, cmap="viridis", vmin=0, vmax=100, extent=extent)
+        return show_matrix(ax, matrix)
 
-    fig, panels, images = _grid(_measured(table), draw, side=2.4)
+    matrices = {
+        row.name: np.mean([run.accuracy_matrix for run in row.group.runs], axis=0)
+        for row in table.measured
+    }
+    fig, _ = _grid(matrices, draw, side=2.4, label="accuracy (%)")
     fig.supxlabel("tested on domain")
     fig.supylabel("after domain")
-    fig.colorbar(images[0], ax=panels, label="accuracy (%)", aspect=40, pad=0.01)
     return _png(fig)
 
 
-def coefficients_pictures(table: Table) -> list[tuple[str, str]]:
-    """Names and pictures of the coefficients of every method that learns them, on the
-    first seed.
+def coefficients_pictures(table: Table) -> dict[str, str]:
+    """The coefficients of every method that learns them, on the first seed, by name.
 
     :param table: the methods.
     """
-    found = []
-    for row in _measured(table):
-        assert row.cell is not None
-        history = coefficients(row.cell.runs[0])
-        if history:
-            name = f"{row.name}, seed {row.cell.runs[0].seed}"
-            found.append((name, _png(plot_coefficients(history), dpi=75)))
-    return found
+    return {
+        f"{row.name}, seed {row.group.first.seed}": _png(
+            plot_coefficients(history), dpi=75
+        )
+        for row in table.measured
+        if (history := row.group.first.coefficients)
+    }
 
 
 def embeddings_picture(table: Table, colour: str) -> str | None:
-    """The embeddings after the last domain in the plane of their principal components,
-    on the first seed that has kept them; None if none has.
+    """The embeddings after the last domain, projected onto their principal components,
+    of the first seed that stored them; None if none did.
 
     :param table: the methods.
     :param colour: ``label`` or ``domain``.
     """
     stored = {
-        id(row): points
-        for row in _measured(table)
-        if row.cell is not None and (points := _embeddings(row.cell)) is not None
+        row.name: points
+        for row in table.measured
+        if (points := row.group.embeddings) is not None
     }
-    rows = [row for row in _measured(table) if id(row) in stored]
-    if not rows:
+    if not stored:
         return None
-    largest = max(max(points[colour]) for points in stored.values())
-    smallest = 1 if colour == "domain" else 0
-    count = largest - smallest + 1
-    few = colour == "label" and count <= 10
-    colours = matplotlib.colormaps["tab10" if few else "viridis"]
+    first = 1 if colour == "domain" else 0
+    last = max(max(points[colour]) for points in stored.values())
+    few = colour == "label" and last < 10
+    low, high = (-0.5, 9.5) if few else (first, last)
 
-    def draw(ax: Axes, row: Row) -> Any:
-        points = stored[id(row)]
+    def draw(ax: Axes, points: dict[str, Any]) -> ScalarMappable:
         explained = sum(points["explained"])
         ax.set_xlabel(f"{explained:.0%} of the variance", fontsize="small")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
         return ax.scatter(
             points["x"],
             points["y"],
             c=points[colour],
             s=4,
-            cmap=colours,
-            vmin=-0.5 if few else smallest,
-            vmax=9.5 if few else largest,
+            cmap="tab10" if few else "viridis",
+            vmin=low,
+            vmax=high,
             linewidths=0,
         )
 
-    fig, panels, images = _grid(rows, draw, side=2.5)
-    bar = fig.colorbar(images[0], ax=panels, label=colour, aspect=40, pad=0.01)
-    if count <= _MOST_NAMED_LABELS:
-        bar.set_ticks(list(range(smallest, largest + 1)))
+    fig, bar = _grid(stored, draw, side=2.5, label=colour)
+    if last - first < _MOST_TICKS:
+        bar.set_ticks(list(range(first, last + 1)))
     if few:
-        bar.ax.set_ylim(-0.5, largest + 0.5)
+        bar.ax.set_ylim(-0.5, last + 0.5)
     return _png(fig)
 
 
-def _measured(table: Table) -> list[Row]:
-    return [row for row in table.rows if row.figures["avg_acc"].ours is not None]
-
-
 def _color(method: str) -> str:
-    return _COLORS.get(method, "#404040")
+    if paper.is_joint(method):
+        return _BLACK
+    return _PALETTE[paper.METHODS.index(method) % len(_PALETTE)]
 
 
-def _curve(ax: Axes, row: Row, curves: npt.NDArray[np.float64]) -> None:
-    mean = curves.mean(axis=0)
+def _curve(ax: Axes, row: Row, formula: Callable[[npt.ArrayLike, int], float]) -> None:
+    matrices = [run.accuracy_matrix for run in row.group.runs]
+    seeds = np.array([[formula(R, t) for t in range(1, len(R) + 1)] for R in matrices])
+    mean = seeds.mean(axis=0)
+    color = _color(row.method)
     if np.isnan(mean[:-1]).all():
         if not np.isnan(mean[-1]):
-            ax.axhline(mean[-1], color="black", ls="--", label=row.name)
+            ax.axhline(mean[-1], color=color, ls="--", label=row.name)
         return
     after = np.arange(1, len(mean) + 1)
-    emphasis = 2.8 if row.method == "UDIL" else 1.4
-    style = "-" if keeps_samples(row.method) else ":"
-    color = _color(row.method)
-    ax.plot(after, mean, style, color=color, lw=emphasis, label=row.name)
-    if len(curves) > 1:
-        spread = curves.std(axis=0, ddof=1)
+    width = 2.8 if row.method == _EMPHASISED else 1.4
+    style = "-" if paper.has_memory(row.method) else ":"
+    ax.plot(after, mean, style, color=color, lw=width, label=row.name)
+    if len(seeds) > 1:
+        spread = seeds.std(axis=0, ddof=1)
         ax.fill_between(
             after, mean - spread, mean + spread, color=color, alpha=0.15, lw=0
         )
 
 
 def _grid(
-    rows: Sequence[Row], draw: Callable[[Axes, Row], Any], side: float
-) -> tuple[Figure, list[Axes], list[Any]]:
-    columns = min(_COLUMNS, len(rows))
-    lines = -(-len(rows) // columns)
+    panels: Mapping[str, T],
+    draw: Callable[[Axes, T], ScalarMappable],
+    side: float,
+    label: str,
+) -> tuple[Figure, Colorbar]:
+    """A panel for each method, and a colour bar for all."""
+    columns = min(_COLUMNS, len(panels))
+    lines = -(-len(panels) // columns)
     size = (side * columns + 1.2, side * lines + 0.6)
     fig = Figure(figsize=size, layout="constrained")
-    panels = list(fig.subplots(lines, columns, squeeze=False).flat)
-    images = []
-    for ax, row in zip(panels, rows, strict=False):
-        ax.set_title(row.name, fontsize="medium")
-        images.append(draw(ax, row))
-    for ax in panels[len(rows) :]:
+    axes = list(fig.subplots(lines, columns, squeeze=False).flat)
+    for ax, (name, content) in zip(axes, panels.items(), strict=False):
+        ax.set_title(name, fontsize="medium")
+        image = draw(ax, content)
+    for ax in axes[len(panels) :]:
         ax.set_axis_off()
-    return fig, panels, images
-
-
-def _embeddings(cell: SeedGroup) -> dict[str, Any] | None:
-    files = (run.folder / "embeddings.json" for run in cell.runs)
-    kept = next((file for file in files if file.exists()), None)
-    return None if kept is None else json.loads(kept.read_text())
+    return fig, fig.colorbar(image, ax=axes, label=label, aspect=40, pad=0.01)
 
 
 def _svg(fig: Figure) -> str:
@@ -257,19 +231,10 @@ def _svg(fig: Figure) -> str:
 def _png(fig: Figure, dpi: int = 100) -> str:
     written = io.BytesIO()
     fig.set_dpi(dpi)
-    # Few colours make a file a third as large, and nobody sees the difference.
+    # Fewer colours make the file a third as large without a visible difference.
     figure_to_image(fig).quantize(_COLORS_OF_A_PNG).save(written, format="png")
     return _address("image/png", written)
 
 
 def _address(media: str, written: io.BytesIO) -> str:
     return f"data:{media};base64,{base64.b64encode(written.getvalue()).decode()}"
-
-
-__all__ = [
-    "coefficients_pictures",
-    "cost_picture",
-    "curves_picture",
-    "embeddings_picture",
-    "matrices_picture",
-]

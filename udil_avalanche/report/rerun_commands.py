@@ -1,77 +1,77 @@
-"""The commands that make runs: those that there are, and those that are missing."""
+"""The commands that repeat runs, and those that make missing ones."""
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
-from udil_avalanche.recipes.resolve import CONFIGS, resolve
-from udil_avalanche.report.collect import Run
-from udil_avalanche.report.tables import Row, Table
-from udil_avalanche.settings import BENCHMARKS, as_dict, keeps_samples
+from udil_avalanche.formatting import assignments
+from udil_avalanche.recipes import Role, as_dict
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.recipes.settings import role_of
+from udil_avalanche.report import paper
+from udil_avalanche.report.run import Run
+from udil_avalanche.report.tables import Table
 
 SCRIPT = "python run_experiments.py"
 
-PLACE = ("device", "threads")
-"""What does not tell runs apart but is needed to make one again: other devices and
-other threads round differently."""
+MACHINE = ("device", "threads")
+"""Settings that do not tell runs apart but are needed to repeat one exactly: other
+devices and numbers of threads round differently."""
 
 
-def command_again(run: Run) -> str:
-    """The command line that makes this run again, with all that differs from what the
-    configuration says by now.
+def rerun_command(run: Run) -> str:
+    """The command that repeats a run, with all settings that differ from the current
+    configuration.
 
     :param run: the run.
     """
-    if not CONFIGS.is_dir():
-        return f"{SCRIPT} --config {shlex.quote(str(run.folder / 'settings.yaml'))}"
     now = as_dict(resolve(run.method, run.benchmark))
-    written = run.result["settings"]
-    place = {key: written[key] for key in PLACE if key in written}
+    written = run.written_settings
+    machine = {key: written[key] for key in MACHINE if key in written}
     changed = {
         key: value
-        for key, value in (run.settings | place | _data(run)).items()
+        for key, value in (run.settings | machine | _data(run)).items()
         if key in now and now[key] != value and key not in ("memory", "seed")
     }
     return _command(run.method, run.benchmark, run.memory, run.seed, changed)
 
 
-def command_for_missing(table: Table, row: Row) -> str | None:
-    """The command line that makes the first run of a row that has none, on the first
-    seed that other rows of its table have; None if the table's data are none that a
-    setting could name, as the digits that stand in for MNIST.
+def missing_runs(tables: Sequence[Table]) -> dict[str, str]:
+    """For each row without runs, in words, the command that makes the first one.
 
-    :param table: the table.
-    :param row: its row without runs.
+    It takes the first seed that other rows of the table have. Tables on data that no
+    setting can name, such as the digits that replace MNIST, are left out.
+
+    :param tables: the tables.
     """
-    settings = table.problem | table.fewer_samples
-    if "data" in settings:
-        data = _data(table.cells[0].runs[0])
-        if not data:
-            return None
-        settings |= data
-    seed = min(seed for cell in table.cells for seed in cell.seeds)
-    return _command(row.method, table.benchmark, table.memory, seed, settings)
+    commands = {}
+    for table in tables:
+        settings = table.changes
+        if "data" in settings:
+            data = _data(table.groups[0].first)
+            if not data:
+                continue
+            settings |= data
+        seed = min(seed for group in table.groups for seed in group.seeds)
+        for method in [row.method for row in table.rows if not row.group.runs]:
+            commands[f"{method} on {table.title}"] = _command(
+                method, table.benchmark, table.memory, seed, settings
+            )
+    return commands
 
 
 def _data(run: Run) -> dict[str, Any]:
-    """The folder with the data, where it says what is learned; elsewhere it is any
-    place with the files of the benchmark."""
-    if not BENCHMARKS[run.benchmark].data_is_the_task:
-        return {}
-    return {"data": run.result["settings"]["data"]}
+    """The data folder if it decides what is learned. For other benchmarks it is only
+    where their files are."""
+    field = type(run.all_settings).model_fields["data"]
+    return {"data": run.all_settings.data} if role_of(field) is Role.TASK else {}
 
 
 def _command(
     method: str, benchmark: str, memory: int | None, seed: int, settings: dict[str, Any]
 ) -> str:
     options = [f"--strategy {method}", f"--benchmark {benchmark}"]
-    if keeps_samples(method):
+    if paper.has_memory(method):
         options.append(f"--memory {memory}")
     options.append(f"--seed {seed}")
-    changed = [
-        shlex.quote(f"{key}={'null' if value is None else value}")
-        for key, value in settings.items()
-    ]
-    return " ".join([SCRIPT, *options, *changed])
-
-
-__all__ = ["command_again", "command_for_missing"]
+    return " ".join([SCRIPT, *options, *map(shlex.quote, assignments(settings))])

@@ -1,135 +1,137 @@
-"""A cell of a table: the runs that differ in nothing but their seed."""
+"""Runs that differ only in their seed, taken together."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
-from udil_avalanche.formatting import differing, settings_in_words
-from udil_avalanche.report.collect import Run
+from udil_avalanche.formatting import (
+    differing,
+    duration,
+    in_parentheses,
+    megabytes,
+    settings_in_words,
+)
+from udil_avalanche.report import paper
+from udil_avalanche.report.run import Run
 from udil_avalanche.report.statistic import Statistic
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class SeedGroup:
-    """Runs by the same settings on several seeds.
+    """Runs with the same settings on several seeds.
 
-    :param runs: the runs, by seed.
-    :param variant: what tells it from other settings of the same method on the same
-        problem, and how many training samples it used if others used more or fewer;
-        else empty.
+    :param runs: the runs, by seed; none if the method has not been run.
+    :param variant: the settings that tell the group from others of the same method on
+        the same problem; empty if there are no others.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Run, ...] = ()
     variant: str = ""
 
     @property
-    def method(self) -> str:
-        """The strategy."""
-        return self.runs[0].method
-
-    @property
-    def benchmark(self) -> str:
-        """What was learned."""
-        return self.runs[0].benchmark
-
-    @property
-    def memory(self) -> int:
-        """Samples kept of past domains."""
-        return self.runs[0].memory
-
-    @property
-    def problem(self) -> dict[str, Any]:
-        """How the data differ from the benchmark's."""
-        return self.runs[0].problem
-
-    @property
-    def train_per_domain(self) -> int | None:
-        """How many training samples of a domain it used; None for all."""
-        return self.runs[0].train_per_domain
+    def first(self) -> Run:
+        """The run with the lowest seed; the others differ from it only in the seed."""
+        return self.runs[0]
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds that it is the mean of."""
+        """The seeds of the runs."""
         return [run.seed for run in self.runs]
 
     @property
+    def title(self) -> str:
+        """Method, benchmark and memory in words."""
+        run = self.first
+        task = paper.task_title(run.benchmark, run.problem, run.memory or None)
+        return f"{run.method}{in_parentheses(self.variant)} on {task}"
+
+    @property
     def anchor(self) -> str:
-        """A name for links to it, of letters that need no quoting."""
-        return "cell-" + re.sub(r"[^\w+-]", "-", self.runs[0].identity)
+        """A name for links to the group that needs no quoting. Published reports are
+        linked by it, so it must not change."""
+        return "cell-" + re.sub(r"[^\w+-]", "-", self.first.identity)
+
+    @property
+    def accuracy(self) -> Statistic:
+        """The average accuracy, of a group where it was measured."""
+        accuracy = self.figure("avg_acc")
+        assert accuracy is not None
+        return accuracy
 
     @property
     def seconds(self) -> float:
-        """The median duration of a run: one that had to share the machine with others
-        takes several times as long and would spoil a mean."""
-        return median(run.result["seconds"] for run in self.runs)
+        """The median duration of a run. A run that shares the machine with others takes
+        several times as long and would distort a mean."""
+        return median(run.seconds for run in self.runs)
+
+    @property
+    def peak_memory(self) -> float | None:
+        """The median peak memory in MB of the runs that measured it."""
+        found = [run.metric("peak_memory_mb") for run in self.runs]
+        measured = [amount for amount in found if amount is not None]
+        return median(measured) if measured else None
+
+    @property
+    def cost(self) -> str:
+        """Time and memory of a run in words."""
+        memory = self.peak_memory
+        known = "" if memory is None else f", {megabytes(memory)}"
+        return f"{duration(self.seconds)}{known}"
+
+    @property
+    def embeddings(self) -> dict[str, Any] | None:
+        """The embeddings of the first seed that stored them; None if none did."""
+        return next(filter(None, (run.embeddings for run in self.runs)), None)
 
     def figure(self, metric: str) -> Statistic | None:
         """Mean and deviation of a metric; None if it was not measured.
 
-        :param metric: an entry of ``result.json``.
+        :param metric: see :meth:`Run.metric`.
         """
-        return Statistic.of([run.result.get(metric) for run in self.runs])
+        return Statistic.of([run.metric(metric) for run in self.runs])
 
-    @property
-    def peak_memory(self) -> float | None:
-        """The median peak memory in MB of the runs that have measured it."""
-        found = [run.result.get("peak_memory_mb") for run in self.runs]
-        measured = [megabytes for megabytes in found if megabytes is not None]
-        return median(measured) if measured else None
+
+def group_by(items: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
+    """Put items with the same key together, in the order in which the keys appear.
+
+    :param items: the items.
+    :param key: gives the key of an item, which need not be hashable.
+    """
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(json.dumps(key(item), sort_keys=True), []).append(item)
+    return list(groups.values())
 
 
 def seed_groups_of(runs: Sequence[Run]) -> list[SeedGroup]:
-    """Put runs that differ only in their seed together.
+    """Group runs that differ only in their seed.
 
-    Different settings of one method are cells of their own, never mixed: each is named
-    by the settings in which it differs.
+    Runs of one method with different settings are never mixed: each group is named by
+    the settings in which it differs from the others. How many training samples it used
+    is named as well if other methods used more or fewer.
 
-    :param runs: the runs.
+    :param runs: runs on the same problem.
     """
-    by_recipe: dict[str, list[Run]] = {}
-    for run in runs:
-        by_recipe.setdefault(_text([_place(run), run.recipe]), []).append(run)
-    by_place: dict[str, list[list[Run]]] = {}
-    samples: dict[str, set[int | None]] = {}
-    for group in by_recipe.values():
-        run = group[0]
-        by_place.setdefault(_place(run), []).append(group)
-        samples.setdefault(_problem(run), set()).add(run.train_per_domain)
+    name_samples = len({run.all_settings.train_per_domain for run in runs}) > 1
     return [
         SeedGroup(tuple(sorted(group, key=lambda run: run.seed)), variant)
-        for groups in by_place.values()
-        for group, variant in zip(
-            groups,
-            _variants(groups, name_samples=len(samples[_problem(groups[0][0])]) > 1),
-            strict=True,
-        )
+        for same_method in group_by(runs, lambda run: [run.memory, run.method])
+        for groups in [group_by(same_method, lambda run: run.method_settings)]
+        for group, variant in zip(groups, _variants(groups, name_samples), strict=True)
     ]
-
-
-def _problem(run: Run) -> str:
-    return _text([run.benchmark, run.problem])
-
-
-def _place(run: Run) -> str:
-    return _text([_problem(run), run.memory, run.method])
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def _variants(groups: list[list[Run]], name_samples: bool) -> list[str]:
-    recipes = [group[0].recipe for group in groups]
-    keys = differing(recipes)
+    settings = [group[0].method_settings for group in groups]
+    keys = differing(settings)
     samples = "train_per_domain"
-    if name_samples and samples not in keys and recipes[0][samples] is not None:
+    if name_samples and samples not in keys and settings[0][samples] is not None:
         keys.append(samples)
     return [
-        settings_in_words({key: recipe.get(key) for key in keys}) for recipe in recipes
+        settings_in_words({key: each.get(key) for key in keys}) for each in settings
     ]
-
-
-__all__ = ["SeedGroup", "seed_groups_of"]

@@ -1,5 +1,6 @@
 """Mean and standard deviation over seeds."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ class Statistic:
     """A mean over seeds.
 
     :param mean: the mean.
-    :param deviation: the standard deviation of a sample (n - 1); None for one seed.
+    :param deviation: the sample standard deviation (n - 1); None for one seed.
     """
 
     mean: float
@@ -18,21 +19,21 @@ class Statistic:
 
     @classmethod
     def of(cls, values: Sequence[float | None]) -> "Statistic | None":
-        """Over these values; None if one of them is missing or there are none.
+        """The statistic of some values; None if there are none or one is missing.
 
-        :param values: one for each seed.
+        :param values: one for each seed; None or NaN if it was not measured.
         """
         known = [value for value in values if value is not None]
-        if not known or len(known) < len(values):
+        if not known or len(known) < len(values) or any(map(math.isnan, known)):
             return None
         deviation = statistics.stdev(known) if len(known) > 1 else None
         return cls(statistics.fmean(known), deviation)
 
     def is_clear_of(self, other: "Statistic") -> bool:
-        """Whether the means lie further apart than either deviation.
+        """Whether the means differ by more than either deviation.
 
-        :param other: what it is compared with.
-        :return: False where a deviation is unknown.
+        :param other: the statistic to compare with.
+        :return: False if a deviation is unknown.
         """
         if self.deviation is None or other.deviation is None:
             return False
@@ -41,6 +42,3 @@ class Statistic:
     def __str__(self) -> str:
         spread = "" if self.deviation is None else f" ± {self.deviation:.1f}"
         return f"{self.mean:.1f}{spread}"
-
-
-__all__ = ["Statistic"]

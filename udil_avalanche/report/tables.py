@@ -1,57 +1,62 @@
-"""Our figures beside the paper's, as rows."""
+"""Our figures next to the paper's, as the rows of tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from udil_avalanche.formatting import TITLES, settings_in_words
-from udil_avalanche.report.paper import (
-    MEMORY_SIZES,
-    METHODS,
-    PAPER_METHODS,
-    memory_key,
-    paper_figure,
-)
-from udil_avalanche.report.seed_groups import SeedGroup
+from udil_avalanche.formatting import in_parentheses
+from udil_avalanche.report import paper
+from udil_avalanche.report.collect import RunCollection
+from udil_avalanche.report.run import Run
+from udil_avalanche.report.seed_groups import SeedGroup, group_by, seed_groups_of
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.settings import keeps_samples
 
-METRICS = {"avg_acc": True, "forgetting": False}
-"""The metrics of the tables, and whether more is better."""
+METRICS = ("avg_acc", "forgetting")
+"""The metrics of the tables."""
+
+_MARKS = {"": "", "better": " ▲", "worse": " ▼"}
+
+
+def more_is_better(metric: str) -> bool:
+    """Whether a higher figure is a better one.
+
+    :param metric: name of the metric.
+    """
+    return metric != "forgetting"
 
 
 @dataclass
 class Figure:
     """A metric of a method, ours and the paper's.
 
+    :param metric: name of the metric.
     :param ours: over our seeds; None if it was not measured.
     :param paper: over the paper's; None if the paper does not have it.
-    :param more_is_better: False for forgetting.
     :param rank: 1 for the best of the table, 2 for the second best, else 0.
     """
 
+    metric: str
     ours: Statistic | None
     paper: Statistic | None
-    more_is_better: bool
     rank: int = 0
 
     @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's."""
-        if self.ours is None or self.paper is None:
-            return None
-        return self.ours.mean - self.paper.mean
+    def verdict(self) -> str:
+        """``better`` or ``worse`` if it differs from the paper's by more than either
+        deviation, else empty."""
+        ours, paper = self.ours, self.paper
+        if ours is None or paper is None or not ours.is_clear_of(paper):
+            return ""
+        is_higher = ours.mean > paper.mean
+        return "better" if is_higher == more_is_better(self.metric) else "worse"
 
     @property
-    def verdict(self) -> str:
-        """Whether it is ``better`` or ``worse`` than the paper's by more than either
-        deviation, or neither: then it is empty."""
+    def difference(self) -> str:
+        """Ours minus the paper's, with a mark if it is clear; a dash if one of them is
+        missing."""
         if self.ours is None or self.paper is None:
-            return ""
-        if not self.ours.is_clear_of(self.paper):
-            return ""
-        more = self.ours.mean > self.paper.mean
-        return "better" if more == self.more_is_better else "worse"
+            return "-"
+        return f"{self.ours.mean - self.paper.mean:+.1f}{_MARKS[self.verdict]}"
 
 
 @dataclass
@@ -59,26 +64,20 @@ class Row:
     """A method in a table.
 
     :param method: its name.
-    :param memory: what the paper's tables have in the column for the memory.
-    :param cell: its runs; None if there are none.
-    :param figures: by the metric.
+    :param memory: what the memory column shows.
+    :param group: its runs, perhaps none.
+    :param figures: the figures of the table by metric.
     """
 
     method: str
     memory: str
-    cell: SeedGroup | None
+    group: SeedGroup
     figures: dict[str, Figure]
 
     @property
     def name(self) -> str:
         """The method, with the settings that tell it from another of the same name."""
-        variant = self.cell.variant if self.cell is not None else ""
-        return f"{self.method} ({variant})" if variant else self.method
-
-    @property
-    def memory_sign(self) -> str:
-        """The memory as it is shown."""
-        return {"": "-", "inf": "∞"}.get(self.memory, self.memory)
+        return f"{self.method}{in_parentheses(self.group.variant)}"
 
 
 @dataclass
@@ -86,7 +85,7 @@ class Table:
     """All methods on one benchmark with one size of the memory.
 
     :param benchmark: name of the benchmark.
-    :param problem: how the data differ from those of the benchmark.
+    :param problem: the settings by which the data differ from the benchmark's.
     :param memory: samples kept by the methods that keep any; None if none of them ran.
     :param rows: the methods in the order of the paper's tables.
     """
@@ -98,122 +97,144 @@ class Table:
 
     @property
     def title(self) -> str:
-        """What it is about, in a line."""
-        kept = "" if self.memory is None else f", {self.memory} samples in memory"
-        changed = f" ({self.other_data})" if self.other_data else ""
-        return f"{TITLES.get(self.benchmark, self.benchmark)}{changed}{kept}"
+        """Benchmark, data and memory in words."""
+        return paper.task_title(self.benchmark, self.changes, self.memory)
 
     @property
-    def other_data(self) -> str:
-        """In which the data of all methods differ from the benchmark's; empty if in
-        nothing."""
-        return settings_in_words(self.problem | self.fewer_samples)
+    def changes(self) -> dict[str, Any]:
+        """The settings by which the data of all methods differ from the benchmark's,
+        the number of training samples included."""
+        used = {
+            group.first.method_settings["train_per_domain"] for group in self.groups
+        }
+        same = used.pop() if len(used) == 1 else None
+        return self.problem | ({} if same is None else {"train_per_domain": same})
 
     @property
-    def fewer_samples(self) -> dict[str, int]:
-        """How many training samples of a domain all methods used, if not all that
-        there are."""
-        used = {cell.train_per_domain for cell in self.cells}
-        [same, *others] = used or {None}
-        return {} if same is None or others else {"train_per_domain": same}
-
-    @property
-    def bears_comparison(self) -> bool:
+    def is_comparable(self) -> bool:
         """Whether the data are the paper's, or fewer of the same."""
         return self.problem in ({}, {"data": "mnist-5000"})
 
     @property
-    def cells(self) -> list[SeedGroup]:
-        """The cells that are there."""
-        return [row.cell for row in self.rows if row.cell is not None]
+    def groups(self) -> list[SeedGroup]:
+        """The groups of runs in the table."""
+        return [row.group for row in self.rows if row.group.runs]
+
+    @property
+    def measured(self) -> list[Row]:
+        """The rows with an average accuracy of ours."""
+        return [row for row in self.rows if row.figures["avg_acc"].ours is not None]
+
+    @property
+    def more_metrics(self) -> list[str]:
+        """The metrics that only the paper's larger tables have."""
+        metrics = paper.metrics(self.benchmark) if self.is_comparable else []
+        return [metric for metric in metrics if metric not in METRICS]
+
+    def figure(self, method: str, group: SeedGroup, metric: str) -> Figure:
+        """A metric of a method, ours and the paper's.
+
+        :param method: name of the method.
+        :param group: its runs, perhaps none.
+        :param metric: name of the metric.
+        """
+        ours, theirs = group.figure(metric), None
+        if self.is_comparable:
+            theirs = paper.figure(self.benchmark, self.memory, method, metric)
+        return Figure(metric, ours, theirs)
 
 
-def tables_of(cells: Sequence[SeedGroup]) -> list[Table]:
-    """A table for each benchmark and size of the memory that there are runs of.
+def tables_of(runs: Sequence[Run]) -> list[Table]:
+    """A table for each benchmark and each size of the memory.
 
-    Methods without a memory and joint training are in each table of their benchmark.
+    Methods without a memory and joint training are in every table of their benchmark.
     A method of the paper without runs has a row without figures of ours.
 
-    :param cells: what there is.
+    :param runs: the runs.
     """
-    by_problem: dict[str, list[SeedGroup]] = {}
-    for cell in cells:
-        by_problem.setdefault(f"{cell.benchmark} {cell.problem}", []).append(cell)
     tables = [
-        _table(memory, group)
-        for group in by_problem.values()
-        for memory in _memory_sizes(group)
+        _table(memory, groups)
+        for same_problem in group_by(runs, lambda run: [run.benchmark, run.problem])
+        for groups in [seed_groups_of(same_problem)]
+        for memory in _memory_sizes(groups)
     ]
-    order = list(TITLES)
+    order = {benchmark: place for place, benchmark in enumerate(paper.MEMORY_SIZES)}
     return sorted(
         tables,
         key=lambda table: (
-            order.index(table.benchmark) if table.benchmark in order else len(order),
+            order.get(table.benchmark, len(order)),
             len(table.problem),
             table.memory or 0,
         ),
     )
 
 
-def missing_tables(tables: Sequence[Table]) -> list[str]:
-    """The paper's benchmarks and sizes of the memory that there are no runs of.
+def groups_of(tables: Sequence[Table]) -> list[SeedGroup]:
+    """The groups of runs in the tables, each of them once.
 
-    :param tables: those that there are.
+    :param tables: the tables.
     """
-    there = {(each.benchmark, each.memory) for each in tables if not each.problem}
-    return [
-        Table(benchmark, {}, memory).title
-        for benchmark, sizes in MEMORY_SIZES.items()
+    return list(
+        {group.anchor: group for each in tables for group in each.groups}.values()
+    )
+
+
+def remarks(tables: Sequence[Table], found: RunCollection) -> list[str]:
+    """What the tables do not show: benchmarks of the paper without runs, and runs that
+    were left out.
+
+    :param tables: the tables.
+    :param found: the runs that they were made from.
+    """
+    said = []
+    present = {(each.benchmark, each.memory) for each in tables if not each.problem}
+    absent = [
+        paper.task_title(benchmark, {}, memory)
+        for benchmark, sizes in paper.MEMORY_SIZES.items()
         for memory in sizes
-        if (benchmark, memory) not in there
+        if (benchmark, memory) not in present
     ]
+    if absent:
+        said.append(
+            f"No runs yet (configs/sweeps has a sweep for each): {'; '.join(absent)}."
+        )
+    if found.left_out:
+        said.append(f"Runs left out: {found.reasons}.")
+    return said
 
 
-def _memory_sizes(cells: Sequence[SeedGroup]) -> list[int | None]:
-    sizes = {cell.memory for cell in cells if keeps_samples(cell.method)}
+def _memory_sizes(groups: Sequence[SeedGroup]) -> list[int | None]:
+    runs = [group.first for group in groups]
+    sizes = {run.memory for run in runs if paper.has_memory(run.method)}
     return [*sorted(sizes)] or [None]
 
 
-def _table(memory: int | None, cells: Sequence[SeedGroup]) -> Table:
-    table = Table(cells[0].benchmark, cells[0].problem, memory)
-    for method in METHODS:
-        if memory is None and keeps_samples(method):
+def _table(memory: int | None, groups: Sequence[SeedGroup]) -> Table:
+    run = groups[0].first
+    table = Table(run.benchmark, run.problem, memory)
+    for method in paper.METHODS:
+        kept = memory if paper.has_memory(method) else 0
+        if kept is None:
             continue
-        wanted = memory if keeps_samples(method) else 0
-        found: list[SeedGroup | None] = [
-            cell for cell in cells if cell.method == method and cell.memory == wanted
+        found = [
+            group
+            for group in groups
+            if group.first.method == method and group.first.memory == kept
         ]
-        if not found and method in PAPER_METHODS:
-            found = [None]
-        table.rows += [_row(table, method, cell) for cell in found]
+        if not found and method in paper.PAPER_METHODS:
+            found = [SeedGroup()]
+        label = paper.memory_label(method, memory)
+        for group in found:
+            figures = {each: table.figure(method, group, each) for each in METRICS}
+            table.rows.append(Row(method, label, group, figures))
     for metric in METRICS:
-        _rank([row.figures[metric] for row in table.rows if row.method != "Joint"])
+        _rank(metric, table.rows)
     return table
 
 
-def _row(table: Table, method: str, cell: SeedGroup | None) -> Row:
-    memory = table.memory or 0
-    figures = {
-        metric: Figure(
-            None if cell is None else cell.figure(metric),
-            paper_figure(table.benchmark, memory, method, metric)
-            if table.bears_comparison
-            else None,
-            more_is_better,
-        )
-        for metric, more_is_better in METRICS.items()
-    }
-    return Row(method, memory_key(method, memory), cell, figures)
-
-
-def _rank(figures: Sequence[Figure]) -> None:
-    measured = [(each.ours.mean, each) for each in figures if each.ours is not None]
-    if not measured:
-        return
-    more_is_better = measured[0][1].more_is_better
-    measured.sort(key=lambda pair: pair[0], reverse=more_is_better)
+def _rank(metric: str, rows: Sequence[Row]) -> None:
+    compared = [row.figures[metric] for row in rows if not paper.is_joint(row.method)]
+    measured = [(each.ours.mean, each) for each in compared if each.ours is not None]
+    measured.sort(key=lambda pair: pair[0], reverse=more_is_better(metric))
     for rank, (_, figure) in enumerate(measured[:2], start=1):
         figure.rank = rank
-
-
-__all__ = ["METRICS", "Figure", "Row", "Table", "missing_tables", "tables_of"]

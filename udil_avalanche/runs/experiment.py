@@ -1,25 +1,20 @@
 """One run: settings in, a run folder out."""
 
 import logging
-import random
-import resource
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from avalanche.benchmarks import CLExperience
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.templates import SupervisedTemplate
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from udil_avalanche.benchmarks.fetching.mnist_files import MnistUnavailable
-from udil_avalanche.build import build_benchmark, build_model, build_strategy
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
@@ -34,49 +29,50 @@ from udil_avalanche.evaluation.plots import (
 )
 from udil_avalanche.evaluation.term_metrics import TermMetrics
 from udil_avalanche.files import atomic_write
-from udil_avalanche.plugins import AdaptiveCoefficientsPlugin, FiniteLossPlugin
+from udil_avalanche.plugins import FiniteLossPlugin
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
+from udil_avalanche.recipes import METHODS, RunSettings, as_dict
+from udil_avalanche.recipes.build import build_benchmark, build_model, build_strategy
 from udil_avalanche.runs.progress import ProgressPlugin
-from udil_avalanche.runs.run_folder import RunFolder, versions
+from udil_avalanche.runs.result import RunResult
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.lock import locked
 from udil_avalanche.runs.state.run_log import RunLog
 from udil_avalanche.runs.state.saving import SavingPlugin, first_step
 from udil_avalanche.runs.state.stop import StopRequest
-from udil_avalanche.runs.torch_setup import set_up_torch
-from udil_avalanche.settings import JointSettings, RunSettings, as_dict
+from udil_avalanche.runs.torch_setup import seed_all, set_up_torch
+from udil_avalanche.runs.versions import versions
 
 logger = logging.getLogger(__name__)
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
 
 
-def run(
-    settings: RunSettings, say: Callable[[str], None] = logger.info
-) -> dict[str, Any]:
-    """Learn the domains of a benchmark one after another, or by joint training all at
-    once, and keep all that is measured.
+def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunResult:
+    """Learn the domains of a benchmark one after another, or all at once in joint
+    training, and write what is measured to a run folder.
 
-    A run that is done is not repeated; one that was broken off goes on from its last
-    state and comes to the same result, bit for bit, as if nothing had happened.
+    A run that is done is not repeated. One that was interrupted goes on from its last
+    state, and its result is the same, bit for bit, as without the interruption.
 
     :param settings: what to run, see :func:`udil_avalanche.recipes.resolve.resolve`.
-    :param say: is told if the run goes on or starts anew.
+    :param say: is told whether the run goes on or starts again.
     :return: the result, as in ``result.json``.
     :raises SettingsError: if the settings cannot be run.
     :raises RunError: if the run cannot go on.
-    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the state is saved.
+    :raises RunStopped: after Ctrl-C or SIGTERM; the state is saved.
     """
     folder = RunFolder.of(settings)
     if folder.is_done:
         return folder.result()
-    _set_up_torch(settings)
+    _check_device(settings.device)
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    set_up_torch()
     try:
         benchmark = build_benchmark(settings)
-    except (ValueError, MnistUnavailable) as error:
-        raise SettingsError(str(error)) from error
-    _seed(settings.seed)
-    try:
+        seed_all(settings.seed)
         model = build_model(settings, benchmark)
     except ValueError as error:
         raise SettingsError(str(error)) from error
@@ -84,6 +80,14 @@ def run(
         if not folder.is_done:
             _learn(settings, benchmark, model, folder, stop, say)
     return folder.result()
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros((), device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingsError(f"device={device}: {reason}") from error
 
 
 def _learn(
@@ -100,12 +104,65 @@ def _learn(
         folder.check_settings(settings)
     else:
         if folder.is_begun:
-            say("This run was begun but not finished, nothing saved: starting it anew.")
+            say("This run was begun but not finished, nothing saved: starting again.")
         folder.begin(settings)
 
-    metrics = DomainMetrics()
+    joint = METHODS[settings.strategy].is_joint
+    experiences = [benchmark.train_stream] if joint else benchmark.train_stream
+    metrics, log = DomainMetrics(), RunLog()
+    progress = ProgressPlugin(len(experiences))
     tensorboard = TensorboardLogger(folder.tensorboard, first_step(state))
-    evaluator = EvaluationPlugin(
+    strategy = build_strategy(
+        settings,
+        model,
+        evaluator=_evaluator(metrics, tensorboard),
+        plugins=[
+            progress,
+            FiniteLossPlugin(f"The last state before it, if any, is in {folder.state}"),
+        ],
+    )
+    saving = SavingPlugin(
+        states,
+        log,
+        every=settings.save_every,
+        stop=stop,
+        before_saving=tensorboard.writer.flush,
+    )
+    strategy.plugins.append(saving)
+
+    with progress.bar, closing(tensorboard.writer):
+        if state is None:
+            strategy.eval(benchmark.test_stream)
+            log.begin()
+        else:
+            saving.resume(strategy, state)
+            folder.write_metrics(log.lines)
+            say(
+                "This run was begun but not finished: going on after step "
+                f"{strategy.clock.train_iterations}, in domain "
+                f"{min(log.experiences_done + 1, len(experiences))}."
+            )
+        for experience in experiences[log.experiences_done :]:
+            strategy.train(experience)
+            strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
+            log.tick()
+            line = _measured(strategy, metrics, log.experience_seconds)
+            progress.end_domain(line["avg_acc"], line["seconds"])
+            saving.end_domain(strategy, line)
+            folder.write_metrics(log.lines)
+    log.tick()
+
+    _draw(folder.path, metrics, _trajectory(strategy))
+    _write_model(folder, evaluated_model(strategy), benchmark, settings.device)
+    result = _result(settings, benchmark, metrics, log, strategy)
+    folder.finish({**result, **benchmark.details})
+    shutil.rmtree(folder.state, ignore_errors=True)
+
+
+def _evaluator(
+    metrics: DomainMetrics, tensorboard: TensorboardLogger
+) -> EvaluationPlugin:
+    return EvaluationPlugin(
         metrics,
         TermMetrics(every=STEPS_BETWEEN_LOGGED_TERMS),
         accuracy_metrics(experience=True),
@@ -113,125 +170,22 @@ def _learn(
         loggers=[tensorboard],
         collect_all=False,
     )
-    joint = isinstance(settings, JointSettings)
-    experiences = [benchmark.train_stream] if joint else benchmark.train_stream
-    progress = ProgressPlugin(len(experiences))
-    strategy = build_strategy(
-        settings,
-        model,
-        evaluator=evaluator,
-        plugins=[
-            progress,
-            FiniteLossPlugin(f"The last state before it, if any, is in {folder.state}"),
-        ],
-    )
-    record = RunLog()
-    saving = SavingPlugin(
-        states,
-        record,
-        every=settings.save_every,
-        stop=stop,
-        before_saving=tensorboard.writer.flush,
-    )
-    saving.attach(strategy)
-
-    with progress, closing(tensorboard.writer):
-        if state is None:
-            strategy.eval(benchmark.test_stream)
-            record.begin()
-        else:
-            saving.resume(strategy, state)
-            folder.write_metrics(record.lines)
-            say(
-                "This run was begun but not finished: going on after step "
-                f"{strategy.clock.train_iterations}, in domain "
-                f"{min(record.experiences_done + 1, len(experiences))}."
-            )
-        for experience in experiences[record.experiences_done :]:
-            strategy.train(experience)
-            strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
-            record.tick()
-            line = _domain_line(strategy, metrics, record.experience_seconds)
-            progress.end_domain(line["avg_acc"])
-            saving.end_domain(strategy, line)
-            folder.add_metrics(line)
-    record.tick()
-
-    _draw(folder.path, metrics, _trajectory(strategy))
-    evaluated = evaluated_model(strategy)
-    with atomic_write(folder.path / "model.safetensors") as unfinished:
-        unfinished.write_bytes(save(evaluated.state_dict()))
-    encoder = evaluated.get_submodule("encoder")
-    embeddings = projected_embeddings(encoder, benchmark, settings.device)
-    folder.write_json("embeddings.json", embeddings)
-    folder.finish(
-        {
-            "benchmark": settings.benchmark,
-            "strategy": settings.strategy,
-            "memory": settings.memory,
-            "joint": joint,
-            "seed": settings.seed,
-            "data": benchmark.data,
-            **benchmark.details,
-            **metrics.result(),
-            "seconds": record.seconds,
-            "seconds_saving": record.seconds_saving,
-            "steps": strategy.clock.train_iterations,
-            "peak_memory_mb": _peak_memory_mb(),
-            "accuracy_matrix": metrics.matrix.tolist(),
-            "random_accuracy": metrics.initial.tolist(),
-            "settings": as_dict(settings),
-            "versions": versions(),
-        }
-    )
-    states.remove()
 
 
-def _tested(
-    settings: RunSettings, benchmark: DomainScenario, t: int
-) -> Sequence[CLExperience]:
-    """The domains to test on after domain ``t``.
+def _tested(settings: RunSettings, benchmark: DomainScenario, t: int) -> Any:
+    """The domains to test on when ``t`` domains have been learned.
 
-    Average accuracy and forgetting read the domains up to ``t``, forward transfer the
-    one after it. (Forgetting's maximum over all earlier rows could lie above the
-    diagonal only where a domain does worse from its own training on than before it.)
-
-    :param settings: the settings of the run.
-    :param benchmark: what is learned.
-    :param t: how many domains have been learned.
+    Average accuracy and forgetting need the domains up to ``t``, forward transfer the
+    one after it. (Forgetting compares with the best of all earlier accuracies. One from
+    before a domain was learned could be the best only if learning it did harm.)
     """
-    if settings.test_all_domains:
-        return benchmark.test_stream
-    return benchmark.test_stream[: t + 1]
+    return benchmark.test_stream[: None if settings.test_all_domains else t + 1]
 
 
-def _set_up_torch(settings: RunSettings) -> None:
-    try:
-        torch.zeros((), device=settings.device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise SettingsError(f"device={settings.device}: {reason}") from error
-    if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
-    set_up_torch()
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
-
-
-def _peak_memory_mb() -> float:
-    """The most memory that the process has had so far, in MiB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    bytes_of_unit = 1 if sys.platform == "darwin" else 1024
-    return peak * bytes_of_unit / 2**20
-
-
-def _domain_line(
+def _measured(
     strategy: SupervisedTemplate, metrics: DomainMetrics, seconds: float
 ) -> dict[str, Any]:
+    """The line of ``metrics.jsonl`` for the domain that has just been learned."""
     t = len(metrics.trained_domains)
     line = {
         "domain": t,
@@ -240,30 +194,76 @@ def _domain_line(
         "seconds": seconds,
         "steps": strategy.clock.train_iterations,
     }
-    trajectory = _trajectory(strategy)
-    if trajectory:
+    if trajectory := _trajectory(strategy):
         alpha, beta, gamma = trajectory[-1].T.tolist()
         line |= {"alpha": alpha, "beta": beta, "gamma": gamma}
     return line
 
 
 def _trajectory(strategy: SupervisedTemplate) -> list[Tensor]:
-    """The coefficients at the end of each domain from the second on, if any."""
-    for plugin in strategy.plugins:
-        if isinstance(plugin, AdaptiveCoefficientsPlugin):
-            return plugin.trajectory
-    return []
+    """Omega at the end of each domain from the second on, of the plugin that has it."""
+    found = (getattr(plugin, "trajectory", None) for plugin in strategy.plugins)
+    return next(filter(None, found), [])
 
 
 def _draw(folder: Path, metrics: DomainMetrics, trajectory: list[Tensor]) -> None:
-    accuracies = metrics.matrix
-    save_figure(plot_accuracy_matrix(accuracies), folder / "accuracy_matrix.png")
-    save_figure(
-        plot_accuracy_per_domain(accuracies), folder / "accuracy_per_domain.png"
-    )
+    figures = {
+        "accuracy_matrix": plot_accuracy_matrix(metrics.matrix),
+        "accuracy_per_domain": plot_accuracy_per_domain(metrics.matrix),
+    }
     if trajectory:
-        coefficients = [entry.numpy() for entry in trajectory]
-        save_figure(plot_coefficients(coefficients), folder / "coefficients.png")
+        omegas = [omega.numpy() for omega in trajectory]
+        figures["coefficients"] = plot_coefficients(omegas)
+    for name, figure in figures.items():
+        save_figure(figure, folder / f"{name}.png")
 
 
-__all__ = ["run"]
+def _write_model(
+    folder: RunFolder, model: nn.Module, benchmark: DomainScenario, device: str
+) -> None:
+    with atomic_write(folder.path / "model.safetensors") as unfinished:
+        unfinished.write_bytes(save(model.state_dict()))
+    encoder = model.get_submodule("encoder")
+    embeddings = projected_embeddings(encoder, benchmark, device)
+    folder.write_json("embeddings.json", embeddings)
+
+
+def _result(
+    settings: RunSettings,
+    benchmark: DomainScenario,
+    metrics: DomainMetrics,
+    log: RunLog,
+    strategy: SupervisedTemplate,
+) -> RunResult:
+    figures = metrics.result()
+    return {
+        "benchmark": settings.benchmark,
+        "strategy": settings.strategy,
+        "memory": settings.memory,
+        "joint": METHODS[settings.strategy].is_joint,
+        "seed": settings.seed,
+        "data": benchmark.data,
+        "avg_acc": figures["avg_acc"],
+        "avg_of_avg_acc": figures["avg_of_avg_acc"],
+        "forgetting": figures["forgetting"],
+        "forward_transfer": figures["forward_transfer"],
+        "seconds": log.seconds,
+        "seconds_saving": log.seconds_saving,
+        "steps": strategy.clock.train_iterations,
+        "peak_memory_mb": _peak_memory_mb(),
+        "accuracy_matrix": metrics.matrix.tolist(),
+        "random_accuracy": metrics.initial.tolist(),
+        "settings": as_dict(settings),
+        "versions": versions(),
+    }
+
+
+def _peak_memory_mb() -> float | None:
+    """The most memory that the process has had so far, in MiB."""
+    try:
+        import resource
+    except ImportError:
+        return None  # Windows does not have it.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    bytes_of_unit = 1 if sys.platform == "darwin" else 1024
+    return peak * bytes_of_unit / 2**20

@@ -1,53 +1,48 @@
-"""The folder that a run leaves behind; all that is reported is read from such folders.
+"""The folder of a run. Everything that is reported is read from such folders.
 
-A file in it is there whole or not at all, and the mark ``done`` comes last. Loads
+A file in it is either complete or missing, and the mark ``done`` is written last. Loads
 neither torch nor Avalanche.
 """
 
 import hashlib
 import json
 import math
-import os
-import platform
 import shutil
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from omegaconf import OmegaConf
+import yaml
 
-from udil_avalanche import __version__
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.files import atomic_write
-from udil_avalanche.recipes.resolve import resolve
-from udil_avalanche.runs.state import lock
-from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.recipes import RunSettings, as_dict
+from udil_avalanche.recipes.identity import effective_settings, fingerprint
+from udil_avalanche.recipes.resolve import load_settings, stored_settings
+from udil_avalanche.runs.result import RunResult
+from udil_avalanche.runs.versions import versions
 
-WITHOUT_EFFECT = (
-    "output",
-    "data",
-    "device",
-    "threads",
-    "save_every",
-    "workers",
-    "check",
-)
-"""Settings that say where a run takes place, not what it is."""
-
-PACKAGES = ("torch", "torchvision", "avalanche-lib", "numpy")
+LOCK_FILE = ".lock"
+"""The file that a process holds while it works in the folder."""
 
 
 class RunFolder:
     """The folder of one run: ``<output>/<benchmark>/<strategy>-m<memory>-s<seed>-...``,
-    the end of its name being a hash of the settings.
+    with a hash of the settings at the end.
 
     :param path: the folder; it need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.tensorboard = path / "tensorboard"
+        """Where the events for TensorBoard go."""
+        self.state = path / "state"
+        """Where the states go, from which an unfinished run goes on."""
+        self.metrics = path / "metrics.jsonl"
+        """What was measured after each domain, a line of JSON for each."""
+        self.messages = Path(f"{path}.log")
+        """Where the messages of a run in a sweep go; beside the folder."""
 
     @classmethod
     def of(cls, settings: RunSettings) -> "RunFolder":
@@ -71,18 +66,8 @@ class RunFolder:
         """Whether the run has been finished."""
         return (self.path / "done").exists()
 
-    @property
-    def tensorboard(self) -> Path:
-        """Where the events for TensorBoard go."""
-        return self.path / "tensorboard"
-
-    @property
-    def state(self) -> Path:
-        """Where the states go, from which an unfinished run goes on."""
-        return self.path / "state"
-
     def begin(self, settings: RunSettings) -> None:
-        """Make the folder, without anything that an earlier attempt left in it.
+        """Make the folder, and remove what an earlier attempt left in it.
 
         :param settings: the settings of the run.
         """
@@ -90,54 +75,51 @@ class RunFolder:
         for leftover in self.path.iterdir():
             if leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover)
-            elif leftover.name != lock.NAME:
+            elif leftover.name != LOCK_FILE:
                 leftover.unlink()
         with atomic_write(self.path / "settings.yaml") as unfinished:
-            OmegaConf.save(as_dict(settings), unfinished)
+            unfinished.write_text(yaml.safe_dump(as_dict(settings), sort_keys=False))
         self.write_json("versions.json", versions())
 
     def check_settings(self, settings: RunSettings) -> None:
-        """Refuse settings that are not those that the run was begun with.
+        """Refuse settings other than those that the run was begun with.
 
-        :param settings: what is asked for.
-        :raises RunError: with the difference, as far as it has an effect.
+        :param settings: the settings asked for.
+        :raises RunError: with the settings that differ and change the result.
         """
         try:
             file = self.path / "settings.yaml"
-            begun = _effective(resolve(config_file=file, configs=None))
+            begun = effective_settings(stored_settings(load_settings(file)))
         except SettingsError as error:
-            raise RunError(f"{error}\n{self._remedy}") from error
-        wanted = _effective(settings)
+            raise self._error(str(error)) from error
+        wanted = effective_settings(settings)
         differences = [
             f"{key}={begun.get(key)}, not {key}={wanted.get(key)}"
             for key in sorted(begun.keys() | wanted.keys())
             if begun.get(key) != wanted.get(key)
         ]
         if differences:
-            raise RunError(
-                f"{self.path} was begun with {'; '.join(differences)}\n{self._remedy}"
-            )
+            raise self._error(f"{self.path} was begun with {'; '.join(differences)}")
 
-    def finish(self, result: Mapping[str, Any]) -> None:
-        """Write the result and the mark that says so, which holds the SHA-256 of every
-        file as ``sha256sum --check`` reads it.
+    def finish(self, result: Mapping[str, object]) -> None:
+        """Write the result, and the mark ``done`` with the SHA-256 of every file, as
+        ``sha256sum --check`` reads it.
 
-        :param result: what the run has come to.
+        :param result: the entries of :class:`~udil_avalanche.runs.result.RunResult`.
         """
         self.write_json("result.json", result)
-        names = sorted(each.name for each in self.path.iterdir() if each.is_file())
+        names = {each.name for each in self.path.iterdir() if each.is_file()}
         lines = [
             f"{_sha256((self.path / name).read_bytes())}  {name}\n"
-            for name in names
-            if name not in (lock.NAME, "done")
+            for name in sorted(names - {LOCK_FILE, "done"})
         ]
         with atomic_write(self.path / "done") as unfinished:
             unfinished.write_text("".join(lines))
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> RunResult:
         """The result of a finished run.
 
-        :raises RunError: if it is not what was written.
+        :raises RunError: if the file has changed since, or holds no result.
         """
         content = self._checked("result.json")
         try:
@@ -145,78 +127,35 @@ class RunFolder:
         except (ValueError, RecursionError):
             stored = None
         if not isinstance(stored, dict):
-            raise RunError(
-                f"{self.path / 'result.json'} holds no result\n{self._remedy}"
-            )
-        return stored
+            raise self._error(f"{self.path / 'result.json'} holds no result")
+        return cast(RunResult, stored)
 
     def check(self, names: Collection[str] | None = None) -> None:
-        """Refuse a finished run of which a file is not what was written. One that an
-        earlier version has finished has nothing to compare with.
+        """Refuse a finished run whose files have changed. A run that was finished by
+        an early version has no checksums and passes.
 
         :param names: the files to look at; all by default.
         :raises RunError: with the name of the file.
         """
-        for name in self._sums():
+        for name in self._checksums():
             if names is None or name in names:
                 self._checked(name)
 
-    def _checked(self, name: str) -> bytes:
-        sums = self._sums()
-        try:
-            content = (self.path / name).read_bytes()
-        except OSError as error:
-            raise RunError(
-                f"{self.path / name}: {error.strerror}\n{self._remedy}"
-            ) from error
-        if sums and sums.get(name) != _sha256(content):
-            raise RunError(
-                f"{self.path / name} was altered after the run was done\n{self._remedy}"
-            )
-        return content
-
-    def _sums(self) -> dict[str, str]:
-        """The SHA-256 of each file, as the mark has them."""
-        try:
-            lines = (self.path / "done").read_text().splitlines()
-            sums = {name: digest for digest, name in (ln.split("  ") for ln in lines)}
-            if any(Path(name).name != name for name in sums):
-                raise ValueError("a name that leads outside")
-            return sums
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"{self.path / 'done'} cannot be read\n{self._remedy}"
-            ) from error
-
-    @property
-    def _remedy(self) -> str:
-        return f"To run it anew, remove {self.path}"
-
     def pictures(self) -> list[str]:
-        """The names of the pictures that there are."""
+        """The names of the run's pictures."""
         return sorted(picture.name for picture in self.path.glob("*.png"))
 
-    def add_metrics(self, line: Mapping[str, Any]) -> None:
-        """Add a line to ``metrics.jsonl``.
-
-        :param line: what was measured after a domain.
-        """
-        path = self.path / "metrics.jsonl"
-        earlier = path.read_text() if path.exists() else ""
-        with atomic_write(path) as unfinished:
-            unfinished.write_text(f"{earlier}{json.dumps(plain(line))}\n")
-
     def write_metrics(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Write ``metrics.jsonl`` anew.
+        """Write ``metrics.jsonl``.
 
         :param lines: what was measured after each domain so far.
         """
-        with atomic_write(self.path / "metrics.jsonl") as unfinished:
+        with atomic_write(self.metrics) as unfinished:
             unfinished.write_text(
                 "".join(f"{json.dumps(plain(line))}\n" for line in lines)
             )
 
-    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
+    def write_json(self, name: str, value: Mapping[str, object]) -> None:
         """Write a JSON file with one line for each entry.
 
         :param name: name of the file.
@@ -229,77 +168,46 @@ class RunFolder:
         with atomic_write(self.path / name) as unfinished:
             unfinished.write_text("{\n" + ",\n".join(entries) + "\n}\n")
 
+    def _checked(self, name: str) -> bytes:
+        """The content of a file, if it has its checksum."""
+        checksums = self._checksums()
+        try:
+            content = (self.path / name).read_bytes()
+        except OSError as error:
+            raise self._error(f"{self.path / name}: {error.strerror}") from error
+        if checksums and checksums.get(name) != _sha256(content):
+            raise self._error(f"{self.path / name} was altered after the run was done")
+        return content
 
-def fingerprint(settings: RunSettings) -> str:
-    """Eight hexadecimal digits that tell settings with different results apart.
+    def _checksums(self) -> dict[str, str]:
+        """The SHA-256 of each file, from the mark ``done``."""
+        try:
+            lines = (self.path / "done").read_text().splitlines()
+            sums = {name: digest for digest, name in (ln.split("  ") for ln in lines)}
+            if any(Path(name).name != name for name in sums):
+                raise ValueError("a name points outside the folder")
+            return sums
+        except (OSError, ValueError) as error:
+            raise self._error(f"{self.path / 'done'} cannot be read") from error
 
-    :param settings: the settings of a run.
-    """
-    text = json.dumps(_effective(settings), sort_keys=True)
-    return _sha256(text.encode())[:8]
-
-
-def versions() -> dict[str, Any]:
-    """What the run was made with, as far as it may change the result."""
-    return {
-        "udil_avalanche": __version__,
-        "commit": _commit(),
-        "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
-        "platform": platform.platform(),
-        "cpu": _cpu(),
-        "cpus": os.cpu_count(),
-    }
+    def _error(self, problem: str) -> RunError:
+        return RunError(f"{problem}\nTo run it again, remove {self.path}")
 
 
 def plain(value: Any) -> Any:
-    """The value with null for every number that is not finite, which JSON lacks."""
+    """The value with null for every number that is not finite, as JSON has no other.
+
+    :param value: what is to be written as JSON.
+    """
     match value:
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
             return {key: plain(item) for key, item in value.items()}
-        case str():
-            return value
-        case Sequence():
+        case list() | tuple():
             return [plain(item) for item in value]
     return value
 
 
-def _effective(settings: RunSettings) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in as_dict(settings).items()
-        if key not in WITHOUT_EFFECT or (key == "data" and settings.data_is_the_task)
-    }
-
-
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _cpu() -> str:
-    """The processor's name, where Linux or Python knows it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _commit() -> str | None:
-    checkout = Path(__file__).resolve().parents[2]
-    if not (checkout / ".git").exists():
-        return None
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        answer = subprocess.run(
-            command, cwd=checkout, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return answer.stdout.strip()
-
-
-__all__ = ["RunFolder", "fingerprint", "plain", "versions"]

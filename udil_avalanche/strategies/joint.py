@@ -1,29 +1,31 @@
 """Training on all domains at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from avalanche.core import BasePlugin
 from avalanche.training.supervised import JointTraining
 from torch import Tensor
 
-from udil_avalanche.data.tensor_dataset import tensor_source
 from udil_avalanche.losses import classification_loss
-from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
+from udil_avalanche.plugins import TensorLoaderPlugin
 
 
-class Joint(JointTraining):
+class Joint(JointTraining):  # type: ignore[misc]
     """The oracle: trains on the samples of all domains together, shuffled. ``train``
     takes the whole stream and can be called once.
 
-    It is Avalanche's ``JointTraining`` for domains of tensors. As these are made when
-    they are used and dropped for the next one, a walk across all of them in random
-    order would make a domain for almost every sample; here each is made once, and its
-    inputs are gathered in one tensor, 8-bit images as such (twenty domains of MNIST
-    take 940 MB). Datasets of any other kind go the way of Avalanche.
+    It is Avalanche's ``JointTraining``, made fast for domains of tensors. Such a domain
+    is generated when it is used and dropped for the next one, so reading all of them in
+    random order would generate a domain for almost every sample.
+    :class:`~udil_avalanche.plugins.TensorLoaderPlugin` generates each once and gathers
+    the inputs in one tensor, which keeps 8-bit images as they are (twenty domains of
+    MNIST take 940 MB).
 
-    After training it lets go of the data, which ``JointTraining`` does not.
+    Unlike ``JointTraining``, it releases the data after training.
 
     :param criterion: the loss, of logits and labels.
+    :param plugins: further plugins.
     :param kwargs: see Avalanche's ``JointTraining``.
     """
 
@@ -31,25 +33,14 @@ class Joint(JointTraining):
         self,
         *,
         criterion: Callable[[Tensor, Tensor], Tensor] = classification_loss,
+        plugins: Sequence[BasePlugin] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(criterion=criterion, **kwargs)
+        parts = [TensorLoaderPlugin(), *(plugins or [])]
+        super().__init__(criterion=criterion, plugins=parts, **kwargs)
 
     def train(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Train on all experiences at once; see Avalanche's ``JointTraining``."""
-        metrics = super().train(*args, **kwargs)
+        metrics: dict[str, Any] = super().train(*args, **kwargs)
         self._train_cleanup()
         return metrics
-
-    def make_train_dataloader(self, shuffle: bool = True, **kwargs: Any) -> None:
-        """Gather the domains, if they are tensors."""
-        source = tensor_source(self.adapted_dataset)
-        if source is None:
-            super().make_train_dataloader(shuffle=shuffle, **kwargs)
-        else:
-            self.dataloader = TensorLoader(
-                self.adapted_dataset, source, self.train_mb_size, shuffle
-            )
-
-
-__all__ = ["Joint"]

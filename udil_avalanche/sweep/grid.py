@@ -10,12 +10,18 @@ from typing import Any
 import yaml
 
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.recipes.resolve import CONFIGS, nearest, plain_name, resolve
-from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
-from udil_avalanche.settings import BENCHMARKS, STRATEGIES, RunSettings, keeps_samples
+from udil_avalanche.recipes import BENCHMARKS, METHODS, Role, RunSettings
+from udil_avalanche.recipes.names import nearest, plain_name
+from udil_avalanche.recipes.resolve import CONFIGS, resolve
+from udil_avalanche.recipes.settings import names_with
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
-from udil_avalanche.sweep.reserved import refuse_reserved
-from udil_avalanche.sweep.values import combinations, mapping_of, values_of
+from udil_avalanche.sweep.entries import (
+    combinations,
+    mapping_of,
+    refuse_reserved,
+    values_of,
+)
 
 LONGEST_NAME = 100
 KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
@@ -25,11 +31,11 @@ KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
 class Sweep:
     """Many runs.
 
-    :param file: where they are described.
-    :param runs: their settings, in the order in which they start: one seed after
-        another, so that whatever is done after a while is broad rather than deep.
-    :param budget: how settings are chosen, if that is what it is for.
-    :param overrides: what the command line says of all runs, as ``key=value``.
+    :param file: the file that describes them.
+    :param runs: their settings, in the order in which they start: all runs of a seed
+        before those of the next, so that the first results cover all methods.
+    :param budget: what is tried, if the sweep is a search for settings.
+    :param overrides: settings of all runs from the command line, as ``key=value``.
     """
 
     file: Path
@@ -39,15 +45,17 @@ class Sweep:
 
     @property
     def name(self) -> str:
-        """The name of the file, and what makes the runs others than it says: so that a
-        rehearsal is not taken for the search."""
-        places = {plain_name(key) for key in WITHOUT_EFFECT} - {"data"}
-        others = sorted(
+        """The name of the file and the overrides that change the runs, so that a quick
+        rehearsal is not confused with the search itself."""
+        classes = {RunSettings, *map(type, self.runs)}
+        places = {name for each in classes for name in names_with(Role.PLACE, each)}
+        plain_places = set(map(plain_name, places - {"data"}))
+        changes = sorted(
             override
             for override in self.overrides
-            if plain_name(override.partition("=")[0]) not in places
+            if plain_name(override.partition("=")[0]) not in plain_places
         )
-        name = "+".join([self.file.stem, *others]).replace("/", "_")
+        name = "+".join([self.file.stem, *changes]).replace("/", "_")
         if len(name) <= LONGEST_NAME:
             return name
         return f"{self.file.stem}+{hashlib.sha256(name.encode()).hexdigest()[:8]}"
@@ -65,7 +73,7 @@ def load_sweep(
     :param file: YAML with ``strategies`` (a list or ``all``), ``benchmarks``, ``seeds``
         and perhaps ``memory``, ``settings`` and ``search``.
     :param options: settings of every run.
-    :param overrides: more of them, as ``"key=value"``; they win.
+    :param overrides: more of them, as ``"key=value"``; they take precedence.
     :param configs: folder with the settings that are known to work.
     :raises SettingsError: if something in it cannot be run.
     """
@@ -85,7 +93,7 @@ def _sweep(
     configs: Path,
 ) -> Sweep:
     written = {nearest(key, KEYS, "entry"): written[key] for key in written}
-    strategies = _names(written, "strategies", STRATEGIES)
+    strategies = _names(written, "strategies", METHODS)
     benchmarks = _names(written, "benchmarks", BENCHMARKS)
     seeds = values_of("seeds", written.get("seeds", 0))
     sizes = values_of("memory", written.get("memory"))
@@ -94,7 +102,9 @@ def _sweep(
     budget = None
     if "search" in written:
         if len(combinations(fixed)) > 1:
-            raise SettingsError("in a search, what varies belongs into its ranges")
+            raise SettingsError(
+                "in a search, the settings that vary belong in its ranges"
+            )
         search = mapping_of("search", written["search"])
         budget = budget_of(search, strategies, sizes)
     common = {**(budget.options if budget else {}), **options}
@@ -102,7 +112,9 @@ def _sweep(
     for seed, benchmark, memory, strategy in itertools.product(
         seeds, benchmarks, sizes, strategies
     ):
-        own = {"seed": seed, **_memory_option(strategy, memory)}
+        own = {"seed": seed}
+        if memory is not None and METHODS[strategy].has_memory:
+            own["memory"] = memory
         trials = budget.trials[strategy] if budget else [{}]
         for chosen, trial in itertools.product(combinations(fixed), trials):
             run = resolve(
@@ -114,18 +126,12 @@ def _sweep(
             )
             if found.setdefault(RunFolder.of(run).path, run) is not run and budget:
                 raise SettingsError(
-                    f"two trials of {strategy} are the same run: what key=value or "
-                    "settings say, the search cannot vary"
+                    f"two trials of {strategy} are the same run: a search cannot vary "
+                    "what key=value or settings has set"
                 )
     if budget is not None:
         budget.check(list(found.values()))
     return Sweep(file, list(found.values()), budget, tuple(overrides))
-
-
-def _memory_option(strategy: str, memory: int | None) -> dict[str, Any]:
-    if memory is None or not keeps_samples(strategy):
-        return {}
-    return {"memory": memory}
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -134,9 +140,7 @@ def _load(file: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         raise SettingsError(f"cannot read the sweep {file}: {reason}") from None
-    if not isinstance(loaded, dict):
-        raise SettingsError(f"the sweep {file} must hold lines of key: value")
-    return {str(key): entry for key, entry in loaded.items()}
+    return mapping_of(f"the sweep {file}", loaded)
 
 
 def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list[str]:
@@ -147,6 +151,3 @@ def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list
     listed = values_of(kind, written[kind])
     singular = {"strategies": "strategy", "benchmarks": "benchmark"}[kind]
     return [nearest(str(name), known, singular) for name in listed]
-
-
-__all__ = ["KEYS", "Sweep", "load_sweep"]

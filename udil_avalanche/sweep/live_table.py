@@ -1,7 +1,8 @@
 """A sweep on the terminal."""
 
 import sys
-from types import TracebackType
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -9,18 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from udil_avalanche.formatting import duration
+from udil_avalanche.recipes import BENCHMARKS
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings.roles import OTHER_DATA
 from udil_avalanche.sweep.board import Board, progress_of
-from udil_avalanche.sweep.events import Event, Failed, Finished
+from udil_avalanche.sweep.engine import Event, Failed, Finished
 from udil_avalanche.sweep.titles import Titles
 
 
 class LiveTable:
-    """Shows what runs, what is left and until when; on anything but a terminal, a line
-    for each run that ends.
+    """On a terminal, shows which runs are at work, how many are left and how long they
+    will take; everywhere, prints a line for each run that ends.
 
-    :param board: how far the sweep has come.
+    :param board: how far the sweep is.
     :param console: where to show it; the standard output by default.
     """
 
@@ -30,45 +31,37 @@ class LiveTable:
         self._console = console or Console(
             force_terminal=sys.stdout.isatty(), soft_wrap=not sys.stdout.isatty()
         )
-        self._live = Live(
+
+    def shown(self) -> AbstractContextManager[object]:
+        """Keeps the table on the terminal within a ``with`` block."""
+        if not self._console.is_terminal:
+            return nullcontext()
+        return Live(
             console=self._console,
             get_renderable=self.render,
             refresh_per_second=2,
             transient=True,
         )
 
-    def __enter__(self) -> "LiveTable":
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
     def tell(self, event: Event) -> None:
-        """Say what has happened, if it is the end of a run.
+        """Print what has happened if it is the end of a run.
 
         :param event: what has happened.
         """
         match event:
             case Finished():
                 result = RunFolder.of(event.run).result()
-                accuracy = _percent(result["avg_acc"])
-                said = f"{accuracy} in {duration(result['seconds'])}"
-                if result["data"].startswith(OTHER_DATA):
-                    said += f", by the data {result['data']}"
+                outcome = f"{_percent(result['avg_acc'])} in "
+                outcome += duration(result["seconds"])
+                if result["data"] not in BENCHMARKS[event.run.benchmark].data:
+                    outcome += f", on the data {result['data']}"
             case Failed():
-                said = f"FAILED: {event.reason}"
+                outcome = f"FAILED: {event.reason}"
             case _:
                 return
-        ended = self._board.done_before + self._board.done + len(self._board.failed)
-        line = f"{ended}/{len(self._board.runs)} {self._title(event.run)}: {said}"
+        board = self._board
+        ended = board.done_before + board.done + len(board.failed)
+        line = f"{ended}/{len(board.runs)} {self._title(event.run)}: {outcome}"
         self._console.print(line, markup=False, highlight=False)
 
     def render(self) -> Group:
@@ -88,14 +81,10 @@ class LiveTable:
         return Group(table, Text(summary(board)))
 
 
-def _percent(accuracy: float | None) -> str:
-    return "-" if accuracy is None else f"{accuracy:.1f} %"
-
-
 def summary(board: Board) -> str:
-    """Counts, and until when it will take.
+    """How many runs are done, running, left and failed, and when all will be done.
 
-    :param board: how far the sweep has come.
+    :param board: how far the sweep is.
     """
     before = f" ({board.done_before} before)" if board.done_before else ""
     parts = [
@@ -104,10 +93,12 @@ def summary(board: Board) -> str:
         f"{len(board.left)} left",
         f"{len(board.failed)} failed",
     ]
-    until, seconds = board.until(), board.seconds_left()
-    if until is not None and seconds is not None and (board.running or board.left):
+    seconds = board.seconds_left()
+    if seconds is not None and (board.running or board.left):
+        until = datetime.now() + timedelta(seconds=seconds)
         parts.append(f"until about {until:%a %H:%M} ({duration(seconds)})")
     return ", ".join(parts)
 
 
-__all__ = ["LiveTable", "summary"]
+def _percent(accuracy: float | None) -> str:
+    return "-" if accuracy is None else f"{accuracy:.1f} %"

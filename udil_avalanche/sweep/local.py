@@ -1,5 +1,4 @@
-"""The engine of one machine: a process for each run, as many at once as it has room
-for."""
+"""The engine for one machine: a process for each run, several at once."""
 
 import multiprocessing
 import os
@@ -9,34 +8,17 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-from udil_avalanche.errors import RunStopped
+from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.stop import StopRequest
-from udil_avalanche.settings import RunSettings, as_dict
-from udil_avalanche.sweep.events import Event, Failed, Finished, Started
+from udil_avalanche.sweep.engine import STOPPED, Event, Failed, Finished, Started
 from udil_avalanche.sweep.worker import work
 
 SECONDS_BETWEEN_LOOKS = 0.2
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """What the libraries below torch and numpy read when they are loaded."""
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def cores_of(run: RunSettings) -> int:
-    """The cores that a run keeps busy: its threads, and the processes that load its
-    images.
-
-    :param run: its settings; the threads must be set.
-    """
-    assert run.threads is not None
-    return run.threads + int(getattr(run, "workers", 0))
 
 
 def run_locally(
@@ -48,14 +30,11 @@ def run_locally(
 
     :param runs: what to run, in order.
     :param workers: how many at once.
-    :param threads: the threads that each of them computes with.
-    :raises RunStopped: if Ctrl-C or SIGTERM has asked for it; the states are saved.
+    :param threads: how many threads each of them computes with.
+    :raises RunStopped: after Ctrl-C or SIGTERM; the states are saved.
     """
     os.environ |= {variable: str(threads) for variable in THREAD_VARIABLES}
-    # Loading torch and Avalanche takes many seconds: one process does it for all the
-    # others, which begin as copies of it.
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["udil_avalanche.sweep.preloaded"])
+    context = _context()
     waiting = deque(runs)
     running: list[tuple[RunSettings, BaseProcess]] = []
     with StopRequest() as stop:
@@ -63,74 +42,59 @@ def run_locally(
             while (waiting or running) and stop.signal_number is None:
                 while waiting and len(running) < workers:
                     settings = waiting.popleft()
-                    log = log_of(settings)
-                    log.parent.mkdir(parents=True, exist_ok=True)
-                    # Not a daemon, which might not start processes that load images.
-                    process = processes.Process(
-                        target=work, args=(as_dict(settings), str(log))
-                    )
-                    process.start()
-                    running.append((settings, process))
+                    running.append((settings, _start(settings, context)))
                     yield Started(settings)
                 time.sleep(SECONDS_BETWEEN_LOOKS)
-                for entry in list(running):
-                    settings, child = entry
-                    if not child.is_alive():
-                        running.remove(entry)
-                        yield _outcome(settings, child)
-            _let_save([child for _, child in running])
+                for settings, process in list(running):
+                    if not process.is_alive():
+                        running.remove((settings, process))
+                        yield _outcome(settings, process)
+            for _, process in running:
+                process.terminate()
+            for _, process in running:
+                process.join()  # It saves its state first.
         except BaseException:
-            for _, child in running:
-                child.kill()
+            for _, process in running:
+                process.kill()
             raise
-    if stop.signal_number is not None:
-        raise sweep_stopped(len(running), stop.signal_number)
+    stop.check(STOPPED)
 
 
-def _let_save(children: Sequence[BaseProcess]) -> None:
-    """Ask the runs to stop, and wait until they have saved their states."""
-    for child in children:
-        child.terminate()
-    for child in children:
-        child.join()
+def _context() -> Any:
+    """How processes start. Loading torch and Avalanche takes many seconds: where it is
+    possible, one process does it, and the others begin as copies of it."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["udil_avalanche.sweep.preloaded"])
+    return context
 
 
-def sweep_stopped(running: int, signal_number: int) -> RunStopped:
-    """What a sweep ends with when it was asked to stop.
-
-    :param running: how many of its runs were at work.
-    :param signal_number: what has asked.
-    """
-    return RunStopped(
-        f"stopped; {running} runs were asked to save their states first, and the same "
-        "command goes on from there",
-        signal_number,
+def _start(settings: RunSettings, context: Any) -> BaseProcess:
+    messages = RunFolder.of(settings).messages
+    messages.parent.mkdir(parents=True, exist_ok=True)
+    # Not a daemon, which could not start processes that load images.
+    process: BaseProcess = context.Process(
+        target=work, args=(as_dict(settings), str(messages))
     )
+    process.start()
+    return process
 
 
-def log_of(settings: RunSettings) -> Path:
-    """Where a run's messages go.
-
-    :param settings: its settings.
-    """
-    folder = RunFolder.of(settings).path
-    return folder.with_name(f"{folder.name}.log")
-
-
-def _outcome(settings: RunSettings, child: BaseProcess) -> Event:
-    child.join()
-    log = log_of(settings)
-    if RunFolder.of(settings).is_done:
-        log.unlink(missing_ok=True)
+def _outcome(settings: RunSettings, process: BaseProcess) -> Event:
+    process.join()
+    folder = RunFolder.of(settings)
+    if folder.is_done:
+        folder.messages.unlink(missing_ok=True)
         return Finished(settings)
-    code = child.exitcode or 0
-    said = log.read_text(errors="replace").splitlines() if log.exists() else []
-    last = [line.strip() for line in said if line.strip()][-1:]
+    code = process.exitcode or 0
     if code < 0:
         reason = f"ended by {signal.Signals(-code).name}"
     else:
-        reason = last[0] if last else f"exit code {code}"
-    return Failed(settings, f"{reason} (see {log})")
+        reason = _last_message(folder.messages) or f"exit code {code}"
+    return Failed(settings, f"{reason} (see {folder.messages})")
 
 
-__all__ = ["cores", "cores_of", "log_of", "run_locally", "sweep_stopped"]
+def _last_message(messages: Path) -> str:
+    text = messages.read_text(errors="replace") if messages.exists() else ""
+    return text.strip().rpartition("\n")[2].strip()

@@ -1,10 +1,9 @@
-"""What the process does of which all workers of the local engine begin as copies; not
-to be imported by anything else.
+"""Loaded once by the process that all workers of the local engine are copies of. Not to
+be imported by anything else.
 
-It leaves the group of the sweep. Ctrl-C on a terminal, or a signal to the group, goes
-to every process of it at once, but the sweep passes it on by itself: a run that got it
-twice would stop without saving, and without this process the sweep loses sight of all
-runs.
+The process leaves the sweep's process group. Ctrl-C on a terminal signals the whole
+group, but the sweep passes it on by itself: a run that got it twice would stop without
+saving, and if this process ended, the sweep could no longer follow its runs.
 """
 
 import os

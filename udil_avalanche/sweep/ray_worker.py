@@ -5,21 +5,21 @@ import time
 from typing import Any
 
 from udil_avalanche.errors import RunLocked, RunStopped
-from udil_avalanche.settings import from_dict
+from udil_avalanche.recipes.resolve import from_dict
 
 SECONDS_FOR_A_LOCK = 120
-"""On file systems of a network, the lock of a worker that was lost may outlive it."""
+"""On network file systems, the lock of a worker that was lost may outlive it."""
 
 SECONDS_BETWEEN_TRIES = 1
 
 
 class WorkerStopped(RuntimeError):
-    """A node has asked its worker to end; the run's state is saved, and another worker
+    """A node has asked its worker to end. The run's state is saved, and another worker
     can take it up."""
 
 
 class Begun:
-    """An actor that knows which runs have begun and were not asked for yet."""
+    """An actor that collects which runs have begun."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -32,7 +32,7 @@ class Begun:
         self._numbers.append(number)
 
     def take(self) -> list[int]:
-        """The numbers of the runs that have begun since it was last asked."""
+        """The numbers of the runs that have begun since the last call."""
         taken, self._numbers = self._numbers, []
         return taken
 
@@ -47,8 +47,7 @@ def work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
     :raises WorkerStopped: if the worker was asked to end.
     """
     os.chdir(folder)
-    # Without waiting for the answer: a task that waits lends its CPUs to another one,
-    # and both would go on.
+    # Do not wait for the answer: while a task waits, Ray gives its CPUs to another one.
     begun.add.remote(number)
     from udil_avalanche.runs.experiment import run
 
@@ -63,6 +62,3 @@ def work(written: dict[str, Any], folder: str, number: int, begun: Any) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(SECONDS_BETWEEN_TRIES)
-
-
-__all__ = ["Begun", "WorkerStopped", "work"]

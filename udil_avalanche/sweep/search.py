@@ -1,9 +1,9 @@
-"""Which of the settings that were tried is the best, and where that is written."""
+"""Choosing the best of the settings that were tried, and writing them to a file."""
 
 import shlex
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,15 @@ import yaml
 
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.files import atomic_write
-from udil_avalanche.formatting import TITLES, number_list, settings_in_words
-from udil_avalanche.recipes.resolve import plain_name
-from udil_avalanche.runs.run_folder import WITHOUT_EFFECT, RunFolder
-from udil_avalanche.settings import RunSettings, as_dict, settings_class
+from udil_avalanche.formatting import number_list, settings_in_words
+from udil_avalanche.recipes import BENCHMARKS, RunSettings, as_dict
+from udil_avalanche.recipes.identity import effective_settings
+from udil_avalanche.recipes.names import plain_name
+from udil_avalanche.runs.result import RunResult
+from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.grid import Sweep
 
-NOT_IN_A_CONFIG = (
-    "strategy",
-    "benchmark",
-    "memory",
-    "seed",
-    "validation",
-    *WITHOUT_EFFECT,
-)
+NOT_IN_A_CONFIG = {"strategy", "benchmark", "memory", "seed", "validation", "data"}
 
 
 @dataclass(frozen=True)
@@ -33,22 +28,22 @@ class Trial:
     """Settings that were tried on all seeds of a search.
 
     :param runs: the settings, one for each seed.
-    :param tried: those of the settings that the search varies.
-    :param results: what their runs came to.
+    :param tried: the settings that the search varies.
+    :param results: the results of the runs.
     """
 
     runs: tuple[RunSettings, ...]
     tried: dict[str, Any]
-    results: tuple[dict[str, Any], ...]
+    results: tuple[RunResult, ...]
 
     @property
     def accuracy(self) -> float:
-        """The average accuracy on the data held out, on average over the seeds."""
-        return statistics.fmean(result["avg_acc"] for result in self.results)
+        """The average accuracy on the held-out data, averaged over the seeds."""
+        return statistics.fmean(result["avg_acc"] or 0 for result in self.results)
 
     @property
     def in_words(self) -> str:
-        """What was tried."""
+        """The settings that were tried."""
         return settings_in_words(self.tried)
 
 
@@ -56,54 +51,53 @@ class Trial:
 class Choice:
     """The best settings of a method on a benchmark.
 
-    :param best: the trial that was chosen.
-    :param others: the other trials that are done, the better first.
-    :param trials: how many were to be tried.
+    :param done: the trials that are done, best first.
+    :param trials: the number of trials, done or not.
     """
 
-    best: Trial
-    others: tuple[Trial, ...]
+    done: list[Trial]
     trials: int
 
     @property
-    def done(self) -> list[Trial]:
-        """The trials that are done, the better first."""
-        return [self.best, *self.others]
+    def best(self) -> Trial:
+        """The trial that was chosen."""
+        return self.done[0]
 
 
 def choose(sweep: Sweep) -> Iterator[Choice]:
     """Choose for each method on each benchmark the settings with the highest average
     accuracy on the data that were held out of training.
 
-    A trial counts only if it is done on all seeds; one that failed has used up its part
-    of the budget.
+    A trial counts only if it is done on all seeds. A trial that failed is not replaced.
 
     :param sweep: a search.
     :raises SettingsError: at the end, if trials on a benchmark had different data;
-        nothing is chosen there.
+        nothing is chosen for that benchmark.
     """
     with_other_data = []
     for benchmark in dict.fromkeys(run.benchmark for run in sweep.runs):
         here = [run for run in sweep.runs if run.benchmark == benchmark]
-        strategies = dict.fromkeys(run.strategy for run in here)
-        tried = [_choice(sweep, here, strategy) for strategy in strategies]
-        choices = [choice for choice in tried if choice is not None]
+        by_strategy = [
+            _choice(sweep, [run for run in here if run.strategy == strategy])
+            for strategy in dict.fromkeys(run.strategy for run in here)
+        ]
+        choices = [choice for choice in by_strategy if choice is not None]
         if found := _with_other_data(choices):
             with_other_data += found
         else:
             yield from choices
     if with_other_data:
         raise SettingsError(
-            "some trials had other data than most on their benchmark, where nothing is "
-            f"chosen: {', '.join(with_other_data)}; remove them and start again"
+            "some trials had other data than most on their benchmark, so nothing is "
+            f"chosen for it: {', '.join(with_other_data)}; remove them and start again"
         )
 
 
 def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
-    """Write the chosen settings as a configuration that says where it comes from.
+    """Write the chosen settings as a configuration, with a comment on their origin.
 
     :param choice: what was chosen.
-    :param folder: it goes to ``<folder>/<benchmark>/<strategy>.yaml`` there.
+    :param folder: the file is ``<folder>/<benchmark>/<strategy>.yaml``.
     :param sweep: the search.
     :return: the file.
     """
@@ -115,34 +109,30 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     return path
 
 
-def _choice(sweep: Sweep, runs: Sequence[RunSettings], strategy: str) -> Choice | None:
-    """The best of a strategy; None if no trial is done."""
+def _choice(sweep: Sweep, runs: Sequence[RunSettings]) -> Choice | None:
+    """The best trial of a strategy on a benchmark; None if no trial is done."""
     assert sweep.budget is not None
-    varied = {
-        plain_name(key) for trial in sweep.budget.trials[strategy] for key in trial
-    }
-    groups = _by_trial([run for run in runs if run.strategy == strategy])
+    trials = sweep.budget.trials[runs[0].strategy]
+    varied = {plain_name(key) for trial in trials for key in trial}
+    groups: dict[str, list[RunSettings]] = {}
+    for run in runs:
+        groups.setdefault(settings_in_words(_tried(run, varied)), []).append(run)
     done = [
-        Trial(
-            tuple(group),
-            {
-                key: value
-                for key, value in as_dict(group[0]).items()
-                if plain_name(key) in varied
-            },
-            tuple(results),
-        )
-        for group in groups
+        Trial(tuple(group), _tried(group[0], varied), results)
+        for group in groups.values()
         if (results := _results(group)) is not None
     ]
-    if not done:
-        return None
-    best, *others = sorted(done, key=lambda trial: -trial.accuracy)
-    return Choice(best, tuple(others), len(groups))
+    done.sort(key=lambda trial: -trial.accuracy)
+    return Choice(done, len(groups)) if done else None
+
+
+def _tried(run: RunSettings, varied: Collection[str]) -> dict[str, Any]:
+    """The settings of a run that the search varies."""
+    return {key: val for key, val in as_dict(run).items() if plain_name(key) in varied}
 
 
 def _with_other_data(choices: Sequence[Choice]) -> list[str]:
-    """The folders of runs whose data are not those that most have, and their data."""
+    """The folders of the runs with other data than most, and these data."""
     found = [
         (result["data"], RunFolder.of(run).path)
         for choice in choices
@@ -153,27 +143,17 @@ def _with_other_data(choices: Sequence[Choice]) -> list[str]:
     return [f"{path} ({data})" for data, path in found if data != usual]
 
 
-def _results(runs: Sequence[RunSettings]) -> list[dict[str, Any]] | None:
-    """What the runs came to; None if one of them is not done, is damaged, or has come
-    to nothing."""
-    found = []
-    for folder in map(RunFolder.of, runs):
-        try:
-            result = folder.result() if folder.is_done else None
-        except RunError:
-            result = None
-        if result is None or result["avg_acc"] is None:
-            return None
-        found.append(result)
-    return found
-
-
-def _by_trial(runs: Sequence[RunSettings]) -> list[list[RunSettings]]:
-    groups: dict[str, list[RunSettings]] = {}
-    for run in runs:
-        same = {key: value for key, value in as_dict(run).items() if key != "seed"}
-        groups.setdefault(repr(same), []).append(run)
-    return list(groups.values())
+def _results(runs: Sequence[RunSettings]) -> tuple[RunResult, ...] | None:
+    """The results of the runs; None if one of them is not done, is damaged, or has no
+    accuracy."""
+    folders = [RunFolder.of(run) for run in runs]
+    if not all(folder.is_done for folder in folders):
+        return None
+    try:
+        results = tuple(folder.result() for folder in folders)
+    except RunError:
+        return None
+    return None if any(result["avg_acc"] is None for result in results) else results
 
 
 def _origin(choice: Choice, sweep: Sweep) -> str:
@@ -183,7 +163,7 @@ def _origin(choice: Choice, sweep: Sweep) -> str:
     commits = sorted({str(result["versions"]["commit"])[:10] for result in results})
     command = shlex.join(["sweep", sweep.file.as_posix(), *sweep.overrides])
     lines = [
-        f"{run.strategy} on {TITLES.get(run.benchmark, run.benchmark)}, memory "
+        f"{run.strategy} on {BENCHMARKS[run.benchmark].title}, memory "
         f"{run.memory}: {best.in_words}",
         f"chosen by run_experiments.py {command}: the best of "
         f"{choice.trials} settings ({len(choice.done)} done)",
@@ -195,13 +175,10 @@ def _origin(choice: Choice, sweep: Sweep) -> str:
 
 
 def _config(run: RunSettings) -> str:
-    defaults = as_dict(settings_class(run.strategy, run.benchmark)())
+    fields = type(run).model_fields
     differing = {
         key: value
-        for key, value in as_dict(run).items()
-        if key not in NOT_IN_A_CONFIG and value != defaults[key]
+        for key, value in effective_settings(run).items()
+        if key not in NOT_IN_A_CONFIG and value != fields[key].default
     }
-    return yaml.safe_dump(differing, sort_keys=False)
-
-
-__all__ = ["Choice", "Trial", "choose", "write_choice"]
+    return str(yaml.safe_dump(differing, sort_keys=False))

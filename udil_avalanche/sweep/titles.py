@@ -1,28 +1,28 @@
-"""The runs of a sweep in a few words."""
+"""Short names for the runs of a sweep."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from udil_avalanche.formatting import differing, settings_in_words
-from udil_avalanche.settings import RunSettings, as_dict
+from udil_avalanche.recipes import RunSettings, as_dict
 
-SAID_ANYWAY = ("memory", "seed")
+ALWAYS_NAMED = ("memory", "seed")
 
 
 class Titles:
-    """Names that tell the runs of a sweep apart: where a method has several settings on
-    a benchmark, those in which they differ are named.
+    """Names that tell the runs of a sweep apart. If a method is run on a benchmark with
+    several settings, the names include those that differ.
 
     :param runs: all runs of the sweep.
     """
 
     def __init__(self, runs: Sequence[RunSettings]) -> None:
-        by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for run in runs:
-            by_place.setdefault(_place(run), []).append(as_dict(run))
+            groups.setdefault((run.strategy, run.benchmark), []).append(as_dict(run))
         self._named = {
-            place: [key for key in differing(group) if key not in SAID_ANYWAY]
-            for place, group in by_place.items()
+            pair: [key for key in differing(group) if key not in ALWAYS_NAMED]
+            for pair, group in groups.items()
         }
 
     def __call__(self, run: RunSettings) -> str:
@@ -30,14 +30,8 @@ class Titles:
 
         :param run: one of the runs.
         """
-        kept = f", memory {run.memory}" if run.memory else ""
-        named = {key: getattr(run, key) for key in self._named[_place(run)]}
-        tried = f", {settings_in_words(named)}" if named else ""
-        return f"{run.strategy} on {run.benchmark}{kept}, seed {run.seed}{tried}"
-
-
-def _place(run: RunSettings) -> tuple[str, str]:
-    return run.strategy, run.benchmark
-
-
-__all__ = ["Titles"]
+        keys = self._named[run.strategy, run.benchmark]
+        memory = f", memory {run.memory}" if run.memory else ""
+        tried = settings_in_words({key: getattr(run, key) for key in keys})
+        title = f"{run.strategy} on {run.benchmark}{memory}, seed {run.seed}"
+        return f"{title}, {tried}" if tried else title

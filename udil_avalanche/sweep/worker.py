@@ -4,34 +4,28 @@ import multiprocessing
 import os
 import sys
 import threading
-import traceback
 from typing import Any
 
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.settings import from_dict
+from udil_avalanche.recipes.resolve import from_dict
 
 
-def work(written: dict[str, Any], log: str) -> None:
-    """Do a run, and end with the process that asked for it.
+def work(written: dict[str, Any], messages: str) -> None:
+    """Do a run, and end when the process that started it ends.
 
     :param written: the settings by name.
-    :param log: the file that whatever is printed goes to.
+    :param messages: the file for everything that is printed.
     """
-    with open(log, "w") as messages:
+    with open(messages, "w") as file:
         for stream in (1, 2):
-            os.dup2(messages.fileno(), stream)
+            os.dup2(file.fileno(), stream)
     threading.Thread(target=_end_with_the_sweep, daemon=True).start()
     try:
         from udil_avalanche.runs.experiment import run
 
         run(from_dict(written))
     except SettingsError as error:
-        print(error, file=sys.stderr, flush=True)
-        sys.exit(2)
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        sys.exit(1)
+        sys.exit(str(error))
 
 
 def _end_with_the_sweep() -> None:
@@ -39,6 +33,3 @@ def _end_with_the_sweep() -> None:
     assert sweep is not None
     sweep.join()
     os._exit(1)
-
-
-__all__ = ["work"]

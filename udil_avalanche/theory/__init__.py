@@ -1,1 +1,1 @@
-"""The bound of the paper, its terms and its coefficients; knows only torch."""
+"""The paper's section 3: lemmas, bound and coefficients. It needs only torch."""

@@ -8,7 +8,6 @@ history model on the current domain (beta, Lemma 3.3) and the labels in the memo
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,7 +17,8 @@ from udil_avalanche.theory.coefficients import Omega
 
 @dataclass
 class BoundEstimates:
-    """What the bound is evaluated on; tensors hold one value per past domain."""
+    """The quantities in the bound. Tensors hold one value per past domain, unless they
+    are said to be scalars."""
 
     current_error: Tensor
     """0-1 error of h on the current domain (a scalar)."""
@@ -73,7 +73,8 @@ def history_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
 
 
 def generalization_term(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
-    """The price of finite samples, with C in place of the VC-dimension's factor.
+    """The price of finite samples: Lemmas A.1 and A.2 together, with C in place of the
+    factor that depends on the VC dimension.
 
     :param c: the paper's C, see :func:`vc_constant`.
     """
@@ -83,11 +84,11 @@ def generalization_term(omega: Omega, estimates: BoundEstimates, c: float) -> Te
 
 
 def vc_constant(vc_dimension: int, n_samples: int, delta: float) -> float:
-    """:math:`C = \\sqrt{8 d \\log(2 e N / d) + 8 \\log(2 / \\delta)}`, the factor of
-    Theorem 3.4 that the hyper-parameter C stands for.
+    r""":math:`C = \sqrt{8 d \log(2 e N / d) + 8 \log(2 / \delta)}`, the factor of
+    Theorem 3.4 that the hyper-parameter C replaces.
 
     :param vc_dimension: d, of the hypothesis space.
-    :param n_samples: N, all samples at hand: the current domain's and the memory's.
+    :param n_samples: N, the samples of the current domain and of the memory together.
     :param delta: the bound holds with probability 1 - delta.
     """
     d = vc_dimension
@@ -96,20 +97,17 @@ def vc_constant(vc_dimension: int, n_samples: int, delta: float) -> float:
     )
 
 
-class BoundTerms(NamedTuple):
-    """The terms of the bound that depend on Omega, in the order of Theorem 3.4."""
+def bound_terms(
+    omega: Omega, estimates: BoundEstimates, c: float
+) -> tuple[Tensor, ...]:
+    """The terms of Theorem 3.4 that depend on Omega, in its order: all but the error on
+    the current domain.
 
-    erm: Tensor
-    intra_domain: Tensor
-    cross_domain: Tensor
-    divergence: Tensor
-    history: Tensor
-    generalization: Tensor
-
-
-def bound_terms(omega: Omega, estimates: BoundEstimates, c: float) -> BoundTerms:
-    """All terms of Theorem 3.4 but the error on the current domain."""
-    return BoundTerms(
+    :param omega: the coefficients.
+    :param estimates: errors, disagreements and divergences.
+    :param c: the paper's C.
+    """
+    return (
         erm_term(omega, estimates),
         intra_domain_term(omega, estimates),
         cross_domain_term(omega, estimates),
@@ -120,21 +118,11 @@ def bound_terms(omega: Omega, estimates: BoundEstimates, c: float) -> BoundTerms
 
 
 def unified_bound(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
-    """The right-hand side g(h, H_{t-1}, Omega) of Theorem 3.4."""
-    terms = bound_terms(omega, estimates, c)
-    return sum(terms, start=estimates.current_error)
+    """Theorem 3.4: g(h, H_{t-1}, Omega), which bounds the sum of the errors on all
+    domains.
 
-
-__all__ = [
-    "BoundEstimates",
-    "BoundTerms",
-    "bound_terms",
-    "cross_domain_term",
-    "divergence_term",
-    "erm_term",
-    "generalization_term",
-    "history_term",
-    "intra_domain_term",
-    "unified_bound",
-    "vc_constant",
-]
+    :param omega: the coefficients.
+    :param estimates: errors, disagreements and divergences.
+    :param c: the paper's C, see :func:`vc_constant`.
+    """
+    return sum(bound_terms(omega, estimates, c), start=estimates.current_error)

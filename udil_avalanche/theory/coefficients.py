@@ -28,6 +28,15 @@ def softmax_coefficients(logits: Tensor) -> Omega:
     return Omega(*logits.softmax(dim=1).unbind(dim=1))
 
 
+def fixed_coefficients(values: tuple[float, float, float], n_past: int) -> Omega:
+    """The same (alpha, beta, gamma) for all past domains, as in Table 1.
+
+    :param values: alpha, beta and gamma.
+    :param n_past: number of past domains.
+    """
+    return Omega(*torch.tensor(values, dtype=torch.float)[:, None].expand(3, n_past))
+
+
 def softmax_gradient(omega: Omega, gradient: Omega) -> Tensor:
     """The derivative by the logits of :func:`softmax_coefficients`, given that by the
     coefficients.
@@ -39,6 +48,3 @@ def softmax_gradient(omega: Omega, gradient: Omega) -> Tensor:
     by_coefficient = torch.stack(gradient, dim=1)
     average = (probabilities * by_coefficient).sum(dim=1, keepdim=True)
     return probabilities * (by_coefficient - average)
-
-
-__all__ = ["Omega", "softmax_coefficients", "softmax_gradient"]

@@ -5,13 +5,13 @@ from torch import Tensor
 
 
 def domain_weights(domains: Tensor, n_domains: int) -> Tensor:
-    """Weights ``w`` so that ``(w * v).sum()`` estimates the sum over domains of the
+    r"""Weights ``w`` so that ``(w * v).sum()`` estimates the sum over domains of the
     domain's average of ``v``.
 
     Every sum over past domains in the paper has the form
-    :math:`\\sum_i \\frac{1}{|B_i|} \\sum_{x \\in B_i} v(x)`. A memory batch that is
-    smaller than the number of domains leaves some of them out; as the replay plugin
-    chooses those at random, scaling the others up keeps the estimate unbiased.
+    :math:`\sum_i \frac{1}{|B_i|} \sum_{x \in B_i} v(x)`. A memory batch that is
+    smaller than the number of domains misses some of them. The memory chooses those at
+    random, so scaling up the others keeps the estimate unbiased.
 
     :param domains: domain of each sample, counted from 0.
     :param n_domains: number of domains that the sum runs over.
@@ -33,6 +33,3 @@ def domain_means(values: Tensor, domains: Tensor, n_domains: int) -> Tensor:
     counts = torch.bincount(domains, minlength=n_domains)
     sums = values.new_zeros(n_domains).index_add(0, domains, values)
     return sums / counts.clamp(min=1)
-
-
-__all__ = ["domain_means", "domain_weights"]

@@ -26,6 +26,3 @@ def empirical_risks(differs: Tensor, domains: Tensor, n_domains: int) -> Tensor:
     :param n_domains: number of past domains.
     """
     return domain_means(differs, domains, n_domains)
-
-
-__all__ = ["disagreement", "empirical_risks"]

@@ -1,7 +1,7 @@
 """The unification table (Table 1 of the paper): methods as fixed coefficients.
 
-Each function gives (alpha, beta, gamma) of its method in domain t, the same for all
-past domains, under the condition that the paper's appendix B derives it with.
+Each function returns a method's (alpha, beta, gamma) in domain t, the same for all past
+domains, under the condition that appendix B states for it.
 """
 
 import math
@@ -17,7 +17,7 @@ class Preset:
     """Domain t, from 2, to (alpha, beta, gamma)."""
 
     multilabel: bool = False
-    """Whether classification and distillation treat each class as a yes or no."""
+    """Whether to use the multi-label losses, as iCaRL does."""
 
 
 def lwf(t: int) -> tuple[float, float, float]:
@@ -31,29 +31,29 @@ def er(t: int) -> tuple[float, float, float]:
 
 
 def der_plus_plus(t: int) -> tuple[float, float, float]:
-    """DER++, under the condition of ER: labels and history model in equal parts."""
+    """DER++, under the condition of ER: half labels, half distillation."""
     return 0.5, 0.0, 0.5
 
 
 def icarl(t: int) -> tuple[float, float, float]:
-    """iCaRL, under the condition of ER: the history model's answers on the memory, by
-    the multi-label loss."""
+    """iCaRL, under the condition of ER: distillation on the memory alone, with the
+    multi-label loss."""
     return 1.0, 0.0, 0.0
 
 
 def cls_er(t: int) -> tuple[float, float, float]:
-    """CLS-ER with its distillation weight at lambda = t - 2, which is what makes the
-    coefficients sum to 1."""
+    """CLS-ER with distillation weight lambda = t - 2, for which the coefficients sum
+    to 1."""
     return _distilled(t - 2.0)
 
 
 def esm_er(t: int) -> tuple[float, float, float]:
-    """ESM-ER with its distillation weight at lambda = r (t - 1) - 1, where r = 1 - 1/e
+    """ESM-ER with distillation weight lambda = r (t - 1) - 1, where r = 1 - 1/e
     is the share of samples that its error modulation lets through.
 
-    At t = 2 this lambda is negative and would give alpha = -0.58 and gamma = 1.58, by
-    which the model would be driven away from the history model and the bound would not
-    hold. The nearest coefficients that it holds for are those of ER: lambda = 0.
+    At t = 2 this lambda is negative and would give alpha = -0.58 and gamma = 1.58. The
+    model would be pushed away from the history model, and the bound would not hold.
+    The nearest coefficients for which it holds are those of ER: lambda = 0.
     """
     r = 1 - math.exp(-1)
     return _distilled(max(0.0, r * (t - 1) - 1))
@@ -78,15 +78,3 @@ PRESETS = {
     "ESM-ER": Preset(esm_er),
     "BiC": Preset(bic),
 }
-
-__all__ = [
-    "PRESETS",
-    "Preset",
-    "bic",
-    "cls_er",
-    "der_plus_plus",
-    "er",
-    "esm_er",
-    "icarl",
-    "lwf",
-]

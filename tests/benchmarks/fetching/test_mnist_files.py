@@ -17,16 +17,17 @@ import pytest
 import torch
 from torchvision.datasets import MNIST
 
+from udil_avalanche.benchmarks.fetching.download import FetchError
 from udil_avalanche.benchmarks.fetching.mnist_files import (
     MnistImages,
     MnistUnavailable,
     load_mnist,
 )
 from udil_avalanche.benchmarks.fetching.mnist_sources import (
-    FILES,
-    SourceUnavailable,
+    LARGEST_BYTES,
+    SHA256,
     from_mirrors,
-    verified_chunks,
+    place,
 )
 
 
@@ -135,7 +136,7 @@ def test_a_mirror_fills_an_empty_folder(
     source = partial(from_mirrors, mirrors=[mirror.url])
     assert_same(load_mnist(root, sources=[source]), small)
     assert_torchvision_reads(root, small)
-    assert {path.name for path in (root / "MNIST" / "raw").iterdir()} == set(FILES)
+    assert {path.name for path in (root / "MNIST" / "raw").iterdir()} == set(SHA256)
     assert mirror.url in caplog.text
     assert capfd.readouterr() == ("", "")
 
@@ -146,7 +147,7 @@ def test_placed_files_have_the_ordinary_permissions(
     from_mirrors(tmp_path, mirrors=[serve(packed).url])
     plain = tmp_path / "plain"
     plain.touch()
-    for name in FILES:
+    for name in SHA256:
         mode = stat.S_IMODE((tmp_path / name).stat().st_mode)
         assert mode == stat.S_IMODE(plain.stat().st_mode)
 
@@ -197,7 +198,7 @@ def test_a_broken_download_leaves_nothing_and_the_next_mirror_goes_on(
 ) -> None:
     name = "t10k-images-idx3-ubyte"
     bad = serve(packed | {f"{name}.gz": broken(kind, packed, raw)})
-    with pytest.raises(SourceUnavailable, match=name):
+    with pytest.raises(FetchError, match=name):
         from_mirrors(tmp_path, mirrors=[bad.url])
     kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert name not in kept
@@ -206,12 +207,15 @@ def test_a_broken_download_leaves_nothing_and_the_next_mirror_goes_on(
     assert (tmp_path / name).read_bytes() == raw[name]
 
 
-def test_no_more_is_read_than_tells_a_stream_too_long(raw: dict) -> None:
+def test_no_more_is_read_than_tells_a_stream_too_long(
+    raw: dict, tmp_path: Path
+) -> None:
     name = "t10k-images-idx3-ubyte"
-    stream = io.BytesIO(raw[name] + bytes(5_000_000))
-    with pytest.raises(SourceUnavailable, match="SHA-256"):
-        list(verified_chunks(stream, name, "here"))
-    assert stream.tell() == len(raw[name]) + 1
+    stream = io.BytesIO(raw[name] + bytes(LARGEST_BYTES))
+    with pytest.raises(FetchError, match="SHA-256"):
+        place(stream, tmp_path, name, "here")
+    assert stream.tell() == LARGEST_BYTES + 1
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_mirror_that_lacks_one_file_is_left_after_one_request(
@@ -227,7 +231,7 @@ def test_a_silent_host_costs_one_timeout(tmp_path: Path, raw: dict) -> None:
     with http.server.HTTPServer(("127.0.0.1", 0), MirrorHandler) as never_answers:
         url = f"http://127.0.0.1:{never_answers.server_port}/"
         start = time.monotonic()
-        with pytest.raises(SourceUnavailable, match=r"no answer|timed out"):
+        with pytest.raises(FetchError, match=r"no answer|timed out"):
             from_mirrors(tmp_path, mirrors=[url], timeout=0.2)
         assert time.monotonic() - start < 1
 
@@ -240,7 +244,7 @@ def test_threads_that_fetch_into_one_folder_all_succeed(
         jobs = [pool.submit(load_mnist, tmp_path, sources=[source]) for _ in range(8)]
     for job in jobs:
         assert_same(job.result(), small)
-    assert {path.name for path in (tmp_path / "MNIST" / "raw").iterdir()} == set(FILES)
+    assert {path.name for path in (tmp_path / "MNIST" / "raw").iterdir()} == set(SHA256)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_and_not_the_subset(

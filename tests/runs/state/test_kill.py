@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from udil_avalanche.cli.main import main
+from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import RunSettings, as_dict
 
 Tiny = Callable[..., RunSettings]
 Outcome = Callable[[RunSettings], Any]

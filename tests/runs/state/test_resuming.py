@@ -9,10 +9,10 @@ import pytest
 
 from udil_avalanche.errors import RunStopped
 from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.runs import experiment
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.settings import STRATEGIES, RunSettings
 
 Tiny = Callable[..., RunSettings]
 Outcome = Callable[[RunSettings], Any]
@@ -46,7 +46,7 @@ def break_off(settings: RunSettings, step: int, by: Callable[[], None]) -> None:
 
 
 VARIANTS = [
-    *((strategy, {}) for strategy in STRATEGIES),
+    *((strategy, {}) for strategy in METHODS),
     *((strategy, {"reservoir": True}) for strategy in ("ER", "DER++")),
     ("UDIL", {"coefficients": "DER++"}),
     ("UDIL", {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "anneal": 0.5}),

@@ -17,13 +17,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from udil_avalanche.errors import RunError, RunStopped, SettingsError
 from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.recipes import RunSettings
 from udil_avalanche.runs import experiment
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.lock import locked
 from udil_avalanche.runs.state.tree import split
-from udil_avalanche.settings import RunSettings
 
 Tiny = Callable[..., RunSettings]
 Outcome = Callable[[RunSettings], Any]

@@ -1,1 +1,1 @@
-"""Downloads, and MNIST from wherever it can be had."""
+"""Downloads, and the sources of MNIST."""

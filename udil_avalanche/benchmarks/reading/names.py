@@ -1,4 +1,4 @@
-"""Names of files and folders in the order in which people count."""
+"""Names of files and folders in natural order: numbers by their value."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from udil_avalanche.benchmarks.reading.bad_data import BadData
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sorts numbers within names by their value: ``o2`` before ``o10``.
+    """Key to sort numbers within names by their value: ``o2`` before ``o10``.
 
     :param name: the name.
     """
@@ -18,26 +18,32 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 
 def natural(names: Iterable[str]) -> list[str]:
-    """The names in natural order."""
+    """Sort names in natural order.
+
+    :param names: the names.
+    """
     return sorted(names, key=natural_key)
 
 
 def chosen_domains(
     found: Sequence[str], order: str | None, domains: int, where: object
 ) -> list[str]:
-    """The domains to learn, in their order.
+    """Choose the domains to learn, and their order.
 
-    :param found: the names of all that there are.
+    :param found: the names of all domains.
     :param order: names separated by commas; all in natural order if ``None``.
     :param domains: how many of them, from the first on; 0 for all.
-    :param where: the place where they were found, for the message.
+    :param where: where they were found, for messages.
+    :raises BadData: if a name is unknown or given twice, or there are too few domains.
     """
     names = natural(found)
     if order is not None:
         wanted = [name.strip() for name in order.split(",") if name.strip()]
         unknown = [name for name in wanted if name not in names]
         if unknown or len(set(wanted)) < len(wanted):
-            problem = f"there is no {unknown[0]}" if unknown else "a name comes twice"
+            problem = (
+                f"there is no {unknown[0]}" if unknown else "a name is given twice"
+            )
             raise BadData(f"order={order}: {problem}; {where} has {', '.join(names)}")
         names = wanted
     if domains > len(names):
@@ -46,6 +52,3 @@ def chosen_domains(
             f"{', '.join(names)}"
         )
     return names[:domains] if domains else names
-
-
-__all__ = ["chosen_domains", "natural", "natural_key"]

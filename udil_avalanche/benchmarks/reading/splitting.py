@@ -1,4 +1,4 @@
-"""Which samples of a domain are trained on and which are tested on."""
+"""Which samples of a domain to train on and which to test on."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,9 +23,9 @@ class Splitter:
     :param test_share: share of a domain to test on, if it is not split already.
     :param stratified: take that share of every class instead of the whole domain.
     :param train_per_domain: training samples of each domain; all if ``None``.
-    :param validation: share of the training samples that is held out and tested on
-        instead of the test samples.
-    :param seed: of all draws.
+    :param validation: share of the training samples to hold out and test on instead of
+        the test samples.
+    :param seed: seed of all draws.
     """
 
     test_share: float = 0.2
@@ -42,19 +42,14 @@ class Splitter:
 
         :param name: its name, for messages.
         :param labels: the class of each of its samples.
-        :param is_test: which of them are for testing, if that is given.
+        :param is_test: which of them to test on, if the data are split already.
         :raises BadData: if it has too few samples.
         """
-        if len(labels) == 0:
-            raise BadData(f"the domain {name} has no samples")
         if is_test is None:
             everything = torch.arange(len(labels))
             train, test = self._hold_out(everything, labels, self.test_share)
         else:
-            train, test = (
-                torch.nonzero(~is_test).squeeze(1),
-                torch.nonzero(is_test).squeeze(1),
-            )
+            train, test = (~is_test).nonzero().flatten(), is_test.nonzero().flatten()
         if self.validation:
             train, test = self._hold_out(train, labels, self.validation)
         wanted = self.train_per_domain
@@ -74,27 +69,16 @@ class Splitter:
         return Split(train, test)
 
     def _hold_out(self, positions: Tensor, labels: Tensor, share: float) -> Split:
-        """Some of the positions at random; every class keeps one to train on."""
+        """Draw some of the positions; every class keeps one to train on."""
         order = positions[torch.randperm(len(positions), generator=self._generator)]
-        if self.stratified:
-            groups = [order[labels[order] == c] for c in labels[order].unique()]
-        else:
-            groups = [order]
+        classes = [order[labels[order] == c] for c in set(labels[order].tolist())]
         held_out = torch.zeros(len(labels), dtype=torch.bool)
-        for group in groups:
-            held_out[group[: _part(share, len(group))]] = True
-        for c in labels[positions].unique():
-            members = order[labels[order] == c]
+        for group in classes if self.stratified else [order]:
+            # The share to train on is rounded down.
+            n_train = int((1 - share) * len(group) + 1e-9)
+            held_out[group[: len(group) - n_train]] = True
+        for members in classes:
             if held_out[members].all():
                 held_out[members[-1]] = False
-        positions = positions.sort().values
         chosen = held_out[positions]
         return Split(positions[~chosen], positions[chosen])
-
-
-def _part(share: float, size: int) -> int:
-    """What is left when the share that is trained on is rounded down."""
-    return size - int((1 - share) * size + 1e-9)
-
-
-__all__ = ["Split", "Splitter"]

@@ -1,1 +1,1 @@
-"""Small data sets to try the benchmarks of image files with."""
+"""Small data sets for trying out the benchmarks of image files."""

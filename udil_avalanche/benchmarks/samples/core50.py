@@ -1,10 +1,10 @@
-"""A small stand-in for CORe50, in the very same layout: ``python -m
+"""A small stand-in for CORe50, in the same layout: ``python -m
 udil_avalanche.benchmarks.samples.core50 ROOT``.
 
-Fifty objects, each with a shape, colours and a texture of its own, are held before the
-camera in eleven sessions. A session has one coloured light from one side, one
-background and one camera setting, so that domains really shift: what tells two objects
-apart in one light need not do so in another.
+Fifty objects, each with its own shape, colours and texture, are photographed in eleven
+sessions. A session has one coloured light from one side, one background and one camera
+setting. So the domains really shift: a feature that tells two objects apart in one
+light may fail in another.
 """
 
 import argparse
@@ -43,14 +43,14 @@ def make_core50_sample(
     :param objects: how many of the fifty objects.
     :param frames: images of each object in each session.
     :param size: width and height of the images.
-    :param seed: of everything; the objects and the lights follow from it.
+    :param seed: seed of all draws, those of objects and lights too.
     :return: the folder with the sessions.
-    :raises FileExistsError: if there is such a folder that is no stand-in.
+    :raises FileExistsError: if that folder exists and is not a stand-in.
     """
     tree = Path(root) / ARCHIVES[128].name
     if tree.exists():
         if not (tree / SAMPLE_MARK).exists():
-            raise FileExistsError(f"{tree} is there already and no stand-in")
+            raise FileExistsError(f"{tree} exists and is not a stand-in")
         shutil.rmtree(tree)
     unfinished = tree.with_name(f".{tree.name}.{os.getpid()}.part")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -85,7 +85,7 @@ class _Thing:
         self.checks = rng.random() < 0.5
 
     def draw(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
-        """Cover (0 or 1, softly) and colour at coordinates of the object's own."""
+        """Coverage (from 0 to 1) and colour at coordinates relative to the object."""
         angle, radius = np.arctan2(v, u), np.hypot(u, v)
         outline = 1 + sum(
             amplitude * np.cos(k * angle + phase)
@@ -133,7 +133,7 @@ class _Scene:
         return np.clip(mix * bright + (1 - mix) * dark, 0, 1)
 
     def photograph(self, thing: _Thing, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """The object in a pose of its own."""
+        """Draw the object in a random pose."""
         turn, scale = rng.normal(0, 0.35), rng.uniform(1.35, 1.9)
         dx, dy = rng.normal(0, 0.12, 2)
         cos, sin = math.cos(turn) * scale, math.sin(turn) * scale
@@ -179,6 +179,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-__all__ = ["make_core50_sample"]

@@ -1,19 +1,20 @@
-"""Fashion-MNIST as image folders with domains of their own: ``python -m
+"""Fashion-MNIST as image folders with five domains: ``python -m
 udil_avalanche.benchmarks.samples.fashion_mnist SOURCE ROOT``.
 
-A real set of images to try the benchmark ``folders`` with. SOURCE is a folder with the
-four files of Fashion-MNIST, such as ``/usr/share/datasets/fashion-mnist`` of Debian's
-package ``dataset-fashion-mnist``. The clothes are laid out in ``ROOT/<domain>/<class>``
-as five shops would photograph them: on black, at night, on paper, as a negative, and
-hung askew. No image is in two domains.
+Real images to try the benchmark ``folders`` with. SOURCE is a folder with the four
+files of Fashion-MNIST, such as ``/usr/share/datasets/fashion-mnist`` of Debian's
+package ``dataset-fashion-mnist``. The images go to ``ROOT/<domain>/<class>``. Five
+shops photograph the clothes: on black, at night, on paper, as a negative, and at an
+angle. No image is in two domains.
 """
 
 import argparse
 import gzip
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,42 +37,35 @@ CLASSES = (
 Pixels = NDArray[np.uint8]
 
 
-def _tint(grey: Pixels, dark: Sequence[int], bright: Sequence[int]) -> Image.Image:
-    share = grey[..., None] / 255
-    colours = (1 - share) * np.array(dark) + share * np.array(bright)
-    return Image.fromarray(colours.astype(np.uint8))
+class Shop(NamedTuple):
+    """How a shop photographs clothes."""
+
+    background: tuple[int, int, int]
+    clothes: tuple[int, int, int]
+    """Colour of the brightest parts."""
+    degrees: int = 0
+    """Angle at which they hang."""
+
+    def photograph(self, grey: Pixels) -> Image.Image:
+        """Colour and turn a grey image.
+
+        :param grey: the image, H x W.
+        """
+        share = grey[..., None] / 255
+        colours = (1 - share) * np.array(self.background)
+        colours += share * np.array(self.clothes)
+        return Image.fromarray(colours.astype(np.uint8)).rotate(
+            self.degrees, Image.Resampling.BILINEAR, fillcolor=self.background
+        )
 
 
-def _black(grey: Pixels) -> Image.Image:
-    return _tint(grey, (0, 0, 0), (255, 255, 255))
-
-
-def _night(grey: Pixels) -> Image.Image:
-    return _tint(grey, (5, 5, 40), (60, 90, 170))
-
-
-def _paper(grey: Pixels) -> Image.Image:
-    return _tint(grey, (240, 215, 150), (90, 30, 20))
-
-
-def _negative(grey: Pixels) -> Image.Image:
-    return _tint(grey, (255, 255, 255), (0, 0, 0))
-
-
-def _askew(grey: Pixels) -> Image.Image:
-    return _tint(grey, (30, 110, 60), (250, 240, 90)).rotate(
-        40, Image.Resampling.BILINEAR, fillcolor=(30, 110, 60)
-    )
-
-
-DOMAINS: dict[str, Callable[[Pixels], Image.Image]] = {
-    "1-black": _black,
-    "2-night": _night,
-    "3-paper": _paper,
-    "4-negative": _negative,
-    "5-askew": _askew,
+DOMAINS = {
+    "1-black": Shop((0, 0, 0), (255, 255, 255)),
+    "2-night": Shop((5, 5, 40), (60, 90, 170)),
+    "3-paper": Shop((240, 215, 150), (90, 30, 20)),
+    "4-negative": Shop((255, 255, 255), (0, 0, 0)),
+    "5-askew": Shop((30, 110, 60), (250, 240, 90), degrees=40),
 }
-"""How each domain shows the clothes."""
 
 
 def lay_out_fashion_mnist(
@@ -79,11 +73,11 @@ def lay_out_fashion_mnist(
 ) -> int:
     """Write the folders.
 
-    :param source: folder with the files of Fashion-MNIST, packed or not.
+    :param source: folder with the files of Fashion-MNIST, plain or as ``.gz``.
     :param root: where the domains go.
     :param per_class: images of each class in each domain.
     :return: number of images written.
-    :raises ValueError: if the files are not there, or have too few images.
+    :raises ValueError: if the files cannot be read or have too few images.
     """
     labels = _read(Path(source) / "train-labels-idx1-ubyte", 8)
     images = _read(Path(source) / "train-images-idx3-ubyte", 16)
@@ -95,22 +89,21 @@ def lay_out_fashion_mnist(
                 f"there are only {len(members)} images of a {name} for "
                 f"{len(DOMAINS)} domains of {per_class} each"
             )
-        for t, (domain, show) in enumerate(DOMAINS.items()):
+        for t, (domain, shop) in enumerate(DOMAINS.items()):
             folder = Path(root) / domain / name
             folder.mkdir(parents=True, exist_ok=True)
             for index in members[t * per_class : (t + 1) * per_class]:
-                show(images[index]).save(folder / f"{index}.png")
+                shop.photograph(images[index]).save(folder / f"{index}.png")
     return per_class * len(DOMAINS) * len(CLASSES)
 
 
 def _read(path: Path, header_bytes: int) -> Pixels:
     packed = path.with_name(f"{path.name}.gz")
     try:
-        content = (
-            gzip.decompress(packed.read_bytes())
-            if packed.exists()
-            else path.read_bytes()
-        )
+        if packed.exists():
+            content = gzip.decompress(packed.read_bytes())
+        else:
+            content = path.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     return np.frombuffer(content, np.uint8, offset=header_bytes)
@@ -141,6 +134,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-__all__ = ["CLASSES", "DOMAINS", "lay_out_fashion_mnist"]

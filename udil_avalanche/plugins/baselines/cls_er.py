@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from udil_avalanche.plugins.shared.averaged_model import EmaModel, StableModelPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 
 
@@ -15,27 +16,27 @@ class CLSERPlugin(StableModelPlugin):
     https://arxiv.org/abs/2201.12604).
 
     Two averages of the model, a plastic one that follows it closely and a stable one
-    that follows it slowly, say what the logits on the memory should be: for each sample
-    whichever gives its true class the higher probability. Their mean squared distance
-    is added to the loss of ER. The stable model is the one that is evaluated.
+    that follows it slowly, give the target logits on the memory: for each sample, those
+    of the average that gives its true class the higher probability. The mean squared
+    distance to them is added to the loss of ER. The stable model is evaluated.
 
     Deviations from the paper:
 
     1. The memory is UDIL's, balanced over the past domains and filled after each of
        them, unless ``replay`` has a reservoir.
     2. The averages are in evaluation mode, and BatchNorm's statistics are averaged with
-       the weights. In the authors' code they run in training mode and gather statistics
-       of their own from the memory.
+       the weights. In the authors' code they run in training mode and compute their own
+       statistics from the memory.
     3. The squared distance is averaged over the classes as well, as in the authors'
-       code, to which the published weights belong.
+       code, for which the published weights were chosen.
 
-    :param replay: where the samples of past domains come from.
-    :param reg_weight: lambda, weight of the distance to the averages' logits.
+    :param replay: provides the samples of past domains.
+    :param reg_weight: lambda, weight of the distance to the target logits.
     :param stable_freq: r_S, probability of an update of the stable model in each step.
     :param stable_alpha: alpha_S, its decay, see
         :class:`~udil_avalanche.plugins.shared.averaged_model.EmaModel`.
     :param plastic_freq: r_P, probability of an update of the plastic model.
-    :param plastic_alpha: alpha_P, its decay, not above ``stable_alpha`` as a rule.
+    :param plastic_alpha: alpha_P, its decay, usually not above ``stable_alpha``.
     """
 
     def __init__(
@@ -48,19 +49,12 @@ class CLSERPlugin(StableModelPlugin):
         plastic_freq: float = 0.9,
         plastic_alpha: float = 0.999,
     ) -> None:
-        super().__init__(stable_alpha, stable_freq)
         self.plastic = EmaModel(plastic_alpha, plastic_freq)
+        super().__init__(EmaModel(stable_alpha, stable_freq), plastic=self.plastic)
         self.replay = replay
         self.reg_weight = reg_weight
-        self.terms: dict[str, Tensor] = {}
-        """The distance to the averages' logits in the last iteration, for logging."""
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Start both averages with the first domain."""
-        super().before_training_exp(strategy, **kwargs)
-        self.plastic.start(strategy.model)
-
-    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add the distance to the averages' logits to the loss."""
         batch = self.replay.batch
         if batch is None:
@@ -72,37 +66,17 @@ class CLSERPlugin(StableModelPlugin):
         strategy.loss += self.reg_weight * distance
         self.terms = {"consistency": distance.detach()}
 
-    def after_update(self, strategy: Any, **kwargs: Any) -> None:
-        """Update both averages."""
-        super().after_update(strategy, **kwargs)
-        self.plastic.update(strategy.model)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Both averages."""
-        return {**super().state_dict(), "plastic": self.plastic.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
-
-        :param state: the dictionary.
-        :param strategy: the strategy, whose model is the one that is averaged.
-        """
-        super().load_state_dict(state, strategy)
-        self.plastic.load_state_dict(state["plastic"], strategy.model)
-
 
 def more_confident_logits(stable: Tensor, plastic: Tensor, labels: Tensor) -> Tensor:
     """For each sample the logits that give its true class the higher probability.
 
     :param stable: logits of the stable model, one row per sample.
-    :param plastic: logits of the plastic model, which has it when both are equal.
+    :param plastic: logits of the plastic model, taken where both probabilities are
+        equal.
     :param labels: true classes.
     """
 
-    def sureness(logits: Tensor) -> Tensor:
+    def confidence(logits: Tensor) -> Tensor:
         return logits.softmax(dim=1).gather(1, labels[:, None])
 
-    return torch.where(sureness(stable) > sureness(plastic), stable, plastic)
-
-
-__all__ = ["CLSERPlugin", "more_confident_logits"]
+    return torch.where(confidence(stable) > confidence(plastic), stable, plastic)

@@ -1,44 +1,45 @@
 """Dark Experience Replay++."""
 
-import copy
 from typing import Any
 
 import torch
-from avalanche.models import avalanche_forward
 from torch import Tensor
 from torch.nn import functional as F
 
-from udil_avalanche.memory.reservoir import ReservoirMemory
+from udil_avalanche.plugins.shared.checks import positive
+from udil_avalanche.plugins.shared.frozen import forward, frozen_copy
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 
 class DERPlugin(MemoryPlugin):
-    """Dark Experience Replay++ (Buzzega et al., NeurIPS 2020,
+    r"""Dark Experience Replay++ (Buzzega et al., NeurIPS 2020,
     https://arxiv.org/abs/2004.07211).
 
     Every step adds two terms to the strategy's own loss on the current samples, on two
     independent draws from the memory: alpha times the squared distance between the
-    logits and those that were stored with the samples, and beta times the loss on their
-    labels. With beta = 0 it is DER. One forward pass serves all three; after it the
-    mini-batch is that of the current domain again, whatever the criterion.
+    logits and those stored with the samples, and beta times the loss on their labels.
+    With beta = 0 it is DER. One forward pass serves all three. After it the mini-batch
+    holds only the current samples again, so that any criterion can be used.
 
     Deviations from the paper:
 
-    1. The memory is UDIL's, \\|M\\| samples shared out between the past domains and
-       chosen at random after each domain, unless ``reservoir`` says otherwise. The
-       logits are those of the model at that time, in evaluation mode, and stay what
-       they were.
+    1. The memory is UDIL's, \|M\| samples divided between the past domains and chosen
+       at random after each domain, unless ``reservoir`` is set. The stored logits are
+       those of the model at that time, in evaluation mode, and never change.
     2. The squared distance is averaged over the classes as well, as in the authors'
-       code, to which the published alpha belong.
+       code, for which the published alpha were chosen.
 
-    :param mem_size: \\|M\\|, samples over all domains.
+    :param mem_size: \|M\|, samples over all domains.
     :param alpha: weight of the distance to the stored logits.
     :param beta: weight of the loss on the labels.
     :param batch_size_mem: memory samples in each of the two draws.
-    :param class_balanced: share a domain's quota out evenly between its classes.
+    :param class_balanced: divide a domain's quota evenly between its classes.
     :param reservoir: fill the memory by reservoir sampling instead, as the paper does,
         with the logits of the step in which a sample is seen.
     """
+
+    needs_mini_batch = True
 
     def __init__(
         self,
@@ -51,45 +52,33 @@ class DERPlugin(MemoryPlugin):
         reservoir: bool = False,
     ) -> None:
         super().__init__(mem_size, class_balanced, reservoir)
-        if batch_size_mem < 1:
-            raise ValueError(
-                f"batch_size_mem must be positive, but it is {batch_size_mem}."
-            )
         self.alpha = alpha
         self.beta = beta
-        self.batch_size_mem = batch_size_mem
-        self.terms: dict[str, Tensor] = {}
-        """The two losses on the memory in the last iteration, for logging."""
+        self.batch_size_mem = positive("batch_size_mem", batch_size_mem)
         self._draws: tuple[Tensor, ...] = ()
 
-    def annotations(self, strategy: Any, fields: list[Tensor]) -> list[Tensor]:
+    def annotations(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
         """The logits of the model as it is when the samples enter the memory."""
-        if isinstance(self.memory, ReservoirMemory):
+        if self.memory.updated_every_step:
             return [strategy.mb_output.detach()]
-        model = copy.deepcopy(strategy.model).eval()
         with torch.no_grad():
-            return [avalanche_forward(model, fields[0], fields[-1])]
+            return [forward(frozen_copy(strategy.model), fields[0], fields[-1])]
 
-    def before_forward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Append two memory batches to the mini-batch."""
-        if len(self.memory) == 0:
-            return
-        size = self.batch_size_mem
-        self._draws = (self.memory.sample(size), self.memory.sample(size))
-        *fields, _ = self.memory.fields
-        strategy.mbatch = [
-            torch.cat([field, *(stored[draw] for draw in self._draws)])
-            for field, stored in zip(strategy.mbatch, fields, strict=True)
-        ]
+        if len(self.memory) > 0:
+            size = self.batch_size_mem
+            self._draws = (self.memory.sample(size), self.memory.sample(size))
+            self.append(strategy, *self._draws)
 
-    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
-        """Add the loss on the memory batches, and take them off the mini-batch."""
+    def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Add the loss on the memory batches, and remove them from the mini-batch."""
         if not self._draws:
             return
         first, second = self._draws
         n_current = len(strategy.mb_y) - len(first) - len(second)
         sizes = [n_current, len(first), len(second)]
-        current, first_logits, second_logits = strategy.mb_output.split(sizes)
+        current, first_logits, second_logits = torch.split(strategy.mb_output, sizes)
 
         stored_logits = self.memory.fields[-1][first]
         logits_loss = F.mse_loss(first_logits, stored_logits)
@@ -103,6 +92,3 @@ class DERPlugin(MemoryPlugin):
         strategy.mb_output = current
         strategy.mbatch = [field[:n_current] for field in strategy.mbatch]
         self._draws = ()
-
-
-__all__ = ["DERPlugin"]

@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from udil_avalanche.losses import classification_loss
-from udil_avalanche.plugins.shared.averaged_model import StableModelPlugin
+from udil_avalanche.plugins.shared.averaged_model import EmaModel, StableModelPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 
 
@@ -17,40 +18,42 @@ class ESMERPlugin(StableModelPlugin):
 
     Learns more from small, consistent errors than from large, sudden ones: a current
     sample whose loss l under the stable model, an average of the model, exceeds
-    ``loss_margin`` times the running mean mu of such losses counts mu / l in the loss.
-    The memory adds its cross-entropy and the mean squared distance of the logits to
-    those of the stable model. The stable model is the one that is evaluated.
+    ``loss_margin`` times the running mean mu of such losses has weight mu / l in the
+    loss. The memory adds its cross-entropy and the mean squared distance of the logits
+    to those of the stable model. The stable model is evaluated.
 
-    It is a plugin and a criterion at once: give it to the strategy as
-    ``criterion=...``. In evaluation it is the cross-entropy.
+    It is both a plugin and a criterion: give it to the strategy as ``criterion=...``.
+    In evaluation it is the cross-entropy.
 
     Deviations from the paper:
 
     1. The memory is UDIL's, balanced over the past domains and filled after each of
-       them, unless ``replay`` has a reservoir; that of the paper takes in samples with
-       a small loss only.
-    2. The warm-up at the beginning of every domain is a share of its steps instead of
-       one epoch, which would be all there is in training of one epoch.
-    3. The running mean starts at the first mean that it sees. In the authors' code it
+       them, unless ``replay`` has a reservoir; the paper's memory only accepts samples
+       with a small loss.
+    2. The warm-up at the beginning of every domain is a fraction of its steps instead
+       of one epoch, which would be everything when training for one epoch.
+    3. The running mean starts at the first mini-batch's mean. In the authors' code it
        starts at 0, which at first shrinks the weight of almost every sample to a
        hundredth.
     4. The average is in evaluation mode, and BatchNorm's statistics are averaged with
-       the weights. In the authors' code it runs in training mode and gathers statistics
-       of its own.
+       the weights. In the authors' code it runs in training mode and computes its own
+       statistics.
     5. The squared distance is averaged over the classes as well, as in the authors'
-       code, to which the published weights belong.
+       code, for which the published weights were chosen.
 
-    :param replay: where the samples of past domains come from.
+    :param replay: provides the samples of past domains.
     :param reg_weight: gamma, weight of the distance to the stable model's logits.
     :param stable_freq: r, probability of an update of the stable model in each step.
     :param stable_alpha: alpha, its decay, see
         :class:`~udil_avalanche.plugins.shared.averaged_model.EmaModel`.
-    :param loss_margin: beta, how far above the running mean a loss still counts fully.
+    :param loss_margin: beta; losses up to this many times the mean have weight 1.
     :param loss_alpha: alpha_l, decay of the running mean.
     :param std_margin: losses that are more than this many standard deviations above
         their mini-batch's mean are outliers and left out of the running mean.
-    :param warmup: share of the steps on each domain before the running mean follows it.
+    :param warmup: fraction of each domain's steps before the running mean is updated.
     """
+
+    saved = ("loss_mean", "loss_updates", "warmup_steps")
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class ESMERPlugin(StableModelPlugin):
         std_margin: float = 1.0,
         warmup: float = 0.1,
     ) -> None:
-        super().__init__(stable_alpha, stable_freq)
+        super().__init__(EmaModel(stable_alpha, stable_freq))
         if not 0 <= loss_alpha <= 1 or not 0 <= warmup <= 1:
             raise ValueError(
                 "loss_alpha and warmup must be between 0 and 1, but they are "
@@ -80,21 +83,20 @@ class ESMERPlugin(StableModelPlugin):
         """mu, the running mean of the losses under the stable model."""
         self.loss_updates = 0
         """Updates of the running mean so far."""
-        self.terms: dict[str, Tensor] = {}
-        """Losses and weights of the last iteration, for logging."""
-        self._warmup_steps = 0
+        self.warmup_steps = 0
+        """Steps of the warm-up that are left."""
         self._stable_logits: Tensor | None = None
         self._weights = torch.zeros(0)
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Begin the domain's warm-up, and the average with the first domain."""
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Start the domain's warm-up, and the average with the first domain."""
         super().before_training_exp(strategy, **kwargs)
         steps = strategy.train_epochs * len(strategy.dataloader)
-        self._warmup_steps = round(self.warmup * steps)
+        self.warmup_steps = round(self.warmup * steps)
 
     @torch.no_grad()
-    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
-        """Ask the stable model how large the errors on the current samples are."""
+    def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Compute the stable model's losses on the current samples."""
         batch = self.replay.batch
         n = len(strategy.mb_y) if batch is None else batch.n_current
         self._stable_logits = self.stable(strategy.mb_x, strategy.mbatch[-1])
@@ -103,14 +105,14 @@ class ESMERPlugin(StableModelPlugin):
         )
         self._weights = self.error_weights(losses)
         self.terms = {"error_weight": self._weights.mean()}
-        if self._warmup_steps > 0:
-            self._warmup_steps -= 1
+        if self.warmup_steps > 0:
+            self.warmup_steps -= 1
         else:
             self.update_loss_mean(losses)
             self.terms["loss_mean"] = self.loss_mean
 
     def error_weights(self, losses: Tensor) -> Tensor:
-        """How much each sample counts: less if its error is large by the standard of
+        """The weight of each sample: less than 1 if its error is large compared with
         earlier ones.
 
         :param losses: one loss under the stable model per sample.
@@ -121,7 +123,7 @@ class ESMERPlugin(StableModelPlugin):
         return torch.where(large, self.loss_mean / losses, 1.0)
 
     def update_loss_mean(self, losses: Tensor) -> None:
-        """Move the running mean towards that of the losses that are no outliers.
+        """Move the running mean towards the mean of the losses without outliers.
 
         :param losses: one loss under the stable model per sample.
         """
@@ -133,7 +135,7 @@ class ESMERPlugin(StableModelPlugin):
         self.loss_mean = decay * self.loss_mean + (1 - decay) * losses[usual].mean()
 
     def __call__(self, mb_output: Tensor, mb_y: Tensor) -> Tensor:
-        """The loss of a training mini-batch; the cross-entropy on any other.
+        """The loss of a training mini-batch, or the cross-entropy in evaluation.
 
         :param mb_output: logits of the mini-batch.
         :param mb_y: its true classes.
@@ -149,29 +151,6 @@ class ESMERPlugin(StableModelPlugin):
             self.terms["consistency"] = distance.detach()
         return loss
 
-    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
-        """Forget the mini-batch, so that no evaluation is taken for training."""
+    def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Forget the mini-batch, so that an evaluation is not taken for training."""
         self._stable_logits = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """The average of the model and that of the losses."""
-        return {
-            **super().state_dict(),
-            "loss_mean": self.loss_mean,
-            "loss_updates": self.loss_updates,
-            "warmup_steps": self._warmup_steps,
-        }
-
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
-
-        :param state: the dictionary.
-        :param strategy: the strategy, whose model is the one that is averaged.
-        """
-        super().load_state_dict(state, strategy)
-        self.loss_mean = state["loss_mean"].to(strategy.device)
-        self.loss_updates = state["loss_updates"]
-        self._warmup_steps = state["warmup_steps"]
-
-
-__all__ = ["ESMERPlugin"]

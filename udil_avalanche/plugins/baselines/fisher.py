@@ -10,28 +10,28 @@ from torch.func import functional_call, grad_and_value, vmap
 from udil_avalanche.plugins.baselines.linear_layers import linear_calls
 
 GRADIENT_VALUES = 2**25
-"""How many values of per-sample gradients are held at once."""
+"""How many values of per-sample gradients to hold at once."""
 
 
 def diagonal_fisher(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, Tensor]:
-    """The diagonal of the Fisher information of the predicted classes,
+    r"""The diagonal of the Fisher information of the predicted classes,
 
     .. math::
-        F_j = \\frac{1}{N} \\sum_{x} \\sum_y p(y | x, \\theta)
-              \\Big( \\frac{\\partial \\log p(y | x, \\theta)}{\\partial \\theta_j}
-              \\Big)^2
+        F_j = \frac{1}{N} \sum_{x} \sum_y p(y | x, \theta)
+              \Big( \frac{\partial \log p(y | x, \theta)}{\partial \theta_j}
+              \Big)^2
 
-    Each sample's gradient is squared by itself, so that batches of any size give the
-    same. The sum over y is exact: no label is drawn, and none of the data is needed.
+    Each sample's gradient is squared by itself, so that the batch size does not matter.
+    The sum over y is exact: no labels are drawn, and those of the data are not needed.
 
     A per-sample gradient of a linear layer's weight is the outer product of the
     derivative by its output and its input, and so is its square: the layer's part takes
-    one matrix product, and no per-sample gradient is ever made. All other parameters
-    get theirs from ``torch.func``, a few samples at a time.
+    one matrix product, without any per-sample gradient. The other parameters get theirs
+    from ``torch.func``, a few samples at a time.
 
-    :param model: gives class logits. It is left as it is: a copy in evaluation mode
-        does the work, so that samples do not depend on each other. A linear layer's
-        weight must not be used outside of the layer as well.
+    :param model: gives class logits. It does not change: a copy in evaluation mode is
+        used, so that samples do not depend on each other. A linear layer's weight must
+        not be used outside of the layer.
     :param batches: inputs.
     :return: by name of parameter, for those that are trained.
     """
@@ -85,24 +85,22 @@ def _squares_by_sample(
     squares = {name: torch.zeros_like(theta) for name, theta in parameters.items()}
     if not parameters:
         return squares
-    # The parameters of linear layers must not tie a graph to the gradients.
+    # The other parameters must not add a graph to the gradients.
     constant = {name: theta.detach() for name, theta in model.named_parameters()}
 
     def log_p(theta: dict[str, Tensor], sample: Tensor, y: int) -> Tensor:
         logits = functional_call(model, constant | theta, (sample[None],))
-        return logits.log_softmax(dim=1)[0, y]
+        log_probability: Tensor = logits.log_softmax(dim=1)[0, y]
+        return log_probability
 
     gradients_and_log_p = vmap(grad_and_value(log_p), in_dims=(None, 0, None))
     with torch.no_grad():
         n_classes = model(x[:1]).shape[1]
     n_values = sum(theta.numel() for theta in parameters.values())
-    for samples in x.split(max(1, GRADIENT_VALUES // n_values)):
+    for samples in torch.split(x, max(1, GRADIENT_VALUES // n_values)):
         for y in range(n_classes):
             gradients, log_probability = gradients_and_log_p(parameters, samples, y)
             p = log_probability.exp()
             for name, gradient in gradients.items():
                 squares[name] += torch.tensordot(p, gradient.square(), dims=1)
     return squares
-
-
-__all__ = ["diagonal_fisher"]

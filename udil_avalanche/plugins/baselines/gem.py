@@ -5,49 +5,51 @@ from typing import Any
 import numpy as np
 import quadprog
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from udil_avalanche.plugins.baselines.domain_gradients import (
-    DomainGradients,
+    FactoredGradients,
+    FlatGradients,
     factored_gradients,
     flat_gradients,
 )
 from udil_avalanche.plugins.baselines.memory_gradient import parameters_and_gradients
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 RIDGE = 1e-6
-"""The least eigenvalue of the quadratic program's matrix, which is one of cosines: it
-makes the program solvable when gradients of past domains are almost parallel."""
+"""The smallest eigenvalue of the quadratic program's matrix of cosines: it makes the
+program solvable when gradients of past domains are almost parallel."""
 
 NIL = 1e-15
-"""A gradient no longer than this is none: the squares of its values underflow, and what
-is left of its inner products would say anything about its direction."""
+"""A gradient no longer than this counts as zero: the squares of its values underflow,
+and its remaining inner products say nothing about its direction."""
 
 
 class GEMPlugin(MemoryPlugin):
-    """Gradient Episodic Memory (Lopez-Paz and Ranzato, NeurIPS 2017,
+    r"""Gradient Episodic Memory (Lopez-Paz and Ranzato, NeurIPS 2017,
     https://arxiv.org/abs/1706.08840).
 
     No step may raise the loss on the memory of any past domain, to first order: the
     gradient g is replaced by the nearest one that has no negative inner product with
-    the gradient of any past domain, see :func:`gem_weights`. The memory is not
-    learned from; it only constrains.
+    the gradient of any past domain, see :func:`gem_weights`. The model does not learn
+    from the memory; the memory only constrains its steps.
 
     Deviations from the paper:
 
-    1. The memory is UDIL's, \\|M\\| samples shared out between the past domains and
+    1. The memory is UDIL's, \|M\| samples divided between the past domains and
        chosen at random, instead of the last few samples of every domain in a memory
-       that is shared out between all domains from the beginning.
+       that is divided between all domains from the beginning.
     2. The quadratic program is solved for gradients of length 1, which changes neither
        its solution nor the meaning of the margin, so that the ridge that makes it
-       solvable is small beside every constraint.
-    3. A past domain whose memory is learned so well that its gradient is nil does not
+       solvable is small compared with every constraint.
+    3. A past domain whose memory is learned so well that its gradient is zero does not
        constrain the step: no step raises its loss to first order.
 
-    :param mem_size: \\|M\\|, samples over all domains.
-    :param margin: gamma of the paper, the least weight of every past domain's gradient
+    :param mem_size: \|M\|, samples over all domains.
+    :param margin: gamma of the paper, the smallest weight of a past domain's gradient
         in a projected step; above 0 it favours backward transfer.
-    :param class_balanced: share a domain's quota out evenly between its classes.
+    :param class_balanced: divide a domain's quota evenly between its classes.
     """
 
     def __init__(
@@ -57,16 +59,21 @@ class GEMPlugin(MemoryPlugin):
         if margin < 0:
             raise ValueError(f"margin must not be negative, but it is {margin}.")
         self.margin = margin
-        self.terms: dict[str, Tensor] = {}
-        """The share of past domains whose loss the step would have raised."""
-        self._references = torch.zeros(0)
+        self._rows = torch.zeros(0)
 
-    def after_backward(self, strategy: Any, **kwargs: Any) -> None:
+    def after_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Project the gradient."""
         if len(self.memory) == 0:
             return
         parameters, gradients = parameters_and_gradients(strategy.model)
-        past = self._past_gradients(strategy, parameters)
+        past: FactoredGradients | FlatGradients | None
+        past = factored_gradients(strategy, self.memory, parameters)
+        if past is None:
+            # New rows in every step would almost double its time.
+            n_values = sum(each.numel() for each in parameters)
+            self._rows = self._rows.to(parameters[0])
+            self._rows.resize_(self.memory.n_domains, n_values)
+            past = flat_gradients(strategy, self.memory, parameters, self._rows)
         products = past.products(gradients)
 
         violated = products < 0
@@ -75,32 +82,18 @@ class GEMPlugin(MemoryPlugin):
             weights = gem_weights(past.gram(), products, self.margin)
             torch._foreach_add_(gradients, past.combination(weights))
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Take the domain that was learned into the memory."""
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Store samples of the domain that was learned, and free the rows."""
         super().after_training_exp(strategy, **kwargs)
-        self._references = torch.zeros(0)
-
-    def _past_gradients(
-        self, strategy: Any, parameters: list[nn.Parameter]
-    ) -> DomainGradients:
-        factored = factored_gradients(strategy, self.memory, parameters)
-        if factored is not None:
-            return factored
-        # The room is kept while a domain is learned: new room in every step would make
-        # it almost twice as long.
-        n_values = sum(each.numel() for each in parameters)
-        shape = (self.memory.n_domains, n_values)
-        if self._references.shape != shape:
-            self._references = parameters[0].new_empty(shape)
-        return flat_gradients(strategy, self.memory, parameters, self._references)
+        self._rows = torch.zeros(0)
 
 
 def gem_weights(gram: Tensor, products: Tensor, margin: float = 0.0) -> Tensor:
-    """v, with which g + G^T v is the vector nearest to g that has no negative inner
-    product with any of G's rows. It solves the dual of that problem, to minimise
-    :math:`\\frac12 v^T G G^T v + g^T G^T v` subject to v >= gamma.
+    r"""The weights v for which g + G^T v is the vector nearest to g that has no
+    negative inner product with any of G's rows. They solve the dual problem: minimise
+    :math:`\frac12 v^T G G^T v + g^T G^T v` subject to v >= gamma.
 
-    At gamma = 0 it is the nearest; a margin leads farther into the cone.
+    With gamma = 0 it is the nearest; a margin moves it farther into the cone.
 
     :param gram: G G^T, of the gradients of the past domains.
     :param products: G g, with the gradient of the current mini-batch.
@@ -108,23 +101,20 @@ def gem_weights(gram: Tensor, products: Tensor, margin: float = 0.0) -> Tensor:
     """
     matrix = gram.double().cpu().numpy()
     lengths = np.sqrt(matrix.diagonal().clip(min=0))
-    there = lengths > NIL
+    active = lengths > NIL
     weights = np.full(len(lengths), margin)
-    if there.any():
-        lengths = lengths[there]
-        cosines = matrix[np.ix_(there, there)] / np.outer(lengths, lengths)
+    if active.any():
+        lengths = lengths[active]
+        cosines = matrix[np.ix_(active, active)] / np.outer(lengths, lengths)
         # Rounding may leave the matrix asymmetric and give it negative eigenvalues.
         cosines = (cosines + cosines.T) / 2
         ridge = max(0.0, RIDGE - np.linalg.eigvalsh(cosines)[0])
         identity = np.eye(len(lengths))
         solution = quadprog.solve_qp(
             cosines + ridge * identity,
-            -products.double().cpu().numpy()[there] / lengths,
+            -products.double().cpu().numpy()[active] / lengths,
             identity,
             margin * lengths,
         )[0]
-        weights[there] = solution / lengths
+        weights[active] = solution / lengths
     return torch.as_tensor(weights).to(gram)
-
-
-__all__ = ["GEMPlugin", "gem_weights"]

@@ -1,8 +1,8 @@
-"""What goes into the linear layers of a model and what comes out of them.
+"""The inputs and outputs of a model's linear layers.
 
 The gradient of a linear layer's weight on a sample is the outer product of the
 derivative by the layer's output and its input. Sums, squares and inner products of such
-gradients need no more than the two factors, which are small.
+gradients need only the two factors, which are small.
 """
 
 from collections import defaultdict
@@ -16,16 +16,16 @@ class LinearCall(NamedTuple):
     """The use of a linear layer in a forward pass."""
 
     name: str
-    """Of the layer."""
+    """The name of the layer."""
 
     layer: nn.Linear
     """The layer itself."""
 
     inputs: Tensor
-    """What went into it, one row per sample, as a constant."""
+    """Its inputs, one row per sample, as a constant."""
 
     outputs: Tensor
-    """What came out of it, attached to the graph."""
+    """Its outputs, attached to the graph."""
 
 
 def linear_calls(
@@ -35,14 +35,14 @@ def linear_calls(
 
     :param model: the model.
     :param forward: its forward pass.
-    :return: what it gives, and those layers that are used once, on one row per sample,
-        with parameters that belong to no other.
+    :return: its result, and the layers that are used once, on one row per sample, and
+        share no parameters with others.
     """
     calls: dict[nn.Linear, list[tuple[Tensor, Tensor]]] = defaultdict(list)
 
     def record(layer: nn.Linear, inputs: Any, output: Tensor) -> Tensor:
         calls[layer].append((inputs[0].detach(), output))
-        # What comes after the layer may work in place.
+        # The next layer may work in place.
         return output.clone()
 
     handles = [
@@ -72,6 +72,3 @@ def linear_calls(
             [name] = owners[layer.weight]
             found.append(LinearCall(name, layer, inputs, outputs))
     return given, found
-
-
-__all__ = ["LinearCall", "linear_calls"]

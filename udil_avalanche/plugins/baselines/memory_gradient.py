@@ -1,24 +1,24 @@
-"""Gradients as flat vectors, of the mini-batch and of the memory."""
+"""The gradient of the mini-batch and that of the memory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
-from avalanche.models import avalanche_forward
 from torch import Tensor, nn
 
 from udil_avalanche.memory.base import Memory
+from udil_avalanche.plugins.shared.frozen import forward
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 VALUES_AT_ONCE = 2**22
-"""How many values of inputs are differentiated through at once: 85 images of 128 x 128
+"""How many input values to differentiate through at once: 85 images of 128 x 128
 pixels, 1,365 of 32 x 32."""
 
 
 def parameters_and_gradients(
     model: nn.Module,
 ) -> tuple[list[nn.Parameter], list[Tensor]]:
-    """The parameters that the last backward pass has reached, and their gradients."""
+    """The parameters reached by the last backward pass, and their gradients."""
     reached = [each for each in model.parameters() if each.grad is not None]
     return reached, [each.grad for each in reached if each.grad is not None]
 
@@ -26,59 +26,54 @@ def parameters_and_gradients(
 def flat(tensors: Sequence[Tensor], out: Tensor | None = None) -> Tensor:
     """All values as one vector.
 
-    :param tensors: what to put one after the other.
-    :param out: where to put them, if there is room already.
+    :param tensors: the tensors to concatenate.
+    :param out: an existing vector to write to.
     """
     return torch.cat([each.flatten() for each in tensors], out=out)
 
 
-def set_flat(tensors: Sequence[Tensor], values: Tensor) -> None:
-    """The inverse of :func:`flat`, in place.
+def unflat(values: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """The inverse of :func:`flat`.
 
-    :param tensors: what to overwrite.
-    :param values: one vector, in their order.
+    :param values: one vector.
+    :param like: tensors of the wanted shapes.
     """
-    parts = values.split([each.numel() for each in tensors])
-    for tensor, part in zip(tensors, parts, strict=True):
-        tensor.copy_(part.view_as(tensor))
+    parts = torch.split(values, [each.numel() for each in like])
+    return [part.view_as(each) for part, each in zip(parts, like, strict=True)]
 
 
 def memory_gradient(
-    strategy: Any,
+    strategy: Strategy,
     memory: Memory,
     positions: Tensor,
     parameters: Sequence[nn.Parameter],
-    out: Tensor | None = None,
-) -> Tensor:
-    """The gradient of the strategy's loss on samples of the memory, as one vector. The
-    gradients of the mini-batch stay where they are, and so do BatchNorm's running
-    statistics: a look at the memory is no step of learning from it.
+) -> tuple[Tensor, ...]:
+    """The gradient of the strategy's loss on samples of the memory. The gradients of
+    the mini-batch and BatchNorm's running statistics do not change: the model does not
+    learn from these samples.
 
-    Large images are looked at a few at a time: their activations would not fit into
+    Large images are processed a few at a time, as their activations would not fit into
     memory.
 
-    :param strategy: the strategy, whose model and criterion count.
+    :param strategy: the strategy with the model and the criterion.
     :param memory: the memory.
-    :param positions: where in it the samples are.
-    :param parameters: what to differentiate by.
-    :param out: where to put it, if there is room already.
+    :param positions: the positions of the samples in it.
+    :param parameters: the parameters to differentiate by.
+    :return: one tensor per parameter.
     """
     inputs = memory.fields[0]
     size = max(1, VALUES_AT_ONCE // inputs[0].numel())
-    gradient: Tensor | None = None
+    gradient: tuple[Tensor, ...] = ()
     with _buffers_kept(strategy.model):
         for chunk in positions.tensor_split(-(-len(positions) // size)):
-            logits = avalanche_forward(
-                strategy.model, inputs[chunk], memory.fields[-1][chunk]
-            )
+            tasks = memory.fields[-1][chunk]
+            logits = forward(strategy.model, inputs[chunk], tasks)
             loss = strategy._criterion(logits, memory.labels[chunk])
             parts = torch.autograd.grad(loss, parameters, materialize_grads=True)
-            if len(chunk) == len(positions):
-                return flat(parts, out)
-            share = flat(parts).mul_(len(chunk) / len(positions))
-            gradient = share if gradient is None else gradient.add_(share)
-    assert gradient is not None
-    return gradient if out is None else out.copy_(gradient)
+            if len(chunk) < len(positions):
+                parts = torch._foreach_mul(parts, len(chunk) / len(positions))
+            gradient = torch._foreach_add(gradient, parts) if gradient else parts
+    return gradient
 
 
 @contextmanager
@@ -89,6 +84,3 @@ def _buffers_kept(model: nn.Module) -> Iterator[None]:
     finally:
         for buffer, value in zip(model.buffers(), before, strict=True):
             buffer.copy_(value)
-
-
-__all__ = ["flat", "memory_gradient", "parameters_and_gradients", "set_flat"]

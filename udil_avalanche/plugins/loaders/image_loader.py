@@ -14,20 +14,20 @@ from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
 
 
 class ImageLoader:
-    """Iterates over a domain of image files; a worker process makes whole mini-batches.
+    """Iterates over a domain of image files; worker processes decode mini-batches.
 
-    The order of an epoch is one draw of torch's generator when it begins and depends on
-    nothing else, least of all on the number of workers. The workers of an epoch end
-    with it, also if it is broken off.
+    The order of an epoch is drawn from torch's generator when the epoch begins, and
+    does not depend on the number of workers. The workers of an epoch end with it, also
+    if it is interrupted.
 
     :param dataset: the Avalanche dataset.
     :param source: the files behind it, in its order.
-    :param batch_size: samples per mini-batch; the last one may be smaller. A single
-        sample that would be left over when shuffling joins the mini-batch before it:
+    :param batch_size: samples per mini-batch; the last one may be smaller. When
+        shuffling, a single sample that is left over joins the mini-batch before it:
         BatchNorm cannot learn from one sample.
-    :param shuffle: whether each epoch has an order of its own.
-    :param drop_last: whether to leave out a last mini-batch that is smaller.
-    :param workers: processes that decode; with 0 this one does.
+    :param shuffle: whether each epoch has a new random order.
+    :param drop_last: whether to drop a last mini-batch that is smaller.
+    :param workers: processes that decode; 0 decodes in the training process.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class ImageLoader:
     def __iter__(self) -> Iterator[list[Tensor]]:
         n = len(self.source)
         order = torch.randperm(n) if self.shuffle else torch.arange(n)
-        batches = order[: sum(self._sizes)].split(self._sizes)
-        # One batch alone would be waited for, whoever makes it.
+        batches = torch.split(order[: sum(self._sizes)], self._sizes)
+        # A worker cannot decode a single batch in advance.
         workers = min(self.workers, len(batches)) if len(batches) > 1 else 0
         decoded = DataLoader(
             _WholeBatches(self.source),
             sampler=batches,
             batch_size=None,
             num_workers=workers,
-            # Its own draws must not move torch's generator.
+            # The DataLoader's draws must not change torch's own generator.
             generator=torch.Generator(),
         )
         arriving: Any = iter(decoded)
@@ -75,13 +75,13 @@ class ImageLoader:
             for positions, (x, y) in zip(batches, arriving, strict=True):
                 yield [x, y, *(values[positions] for values in self._attributes)]
         finally:
-            # An exception would keep the iterator, and with it the workers, alive.
+            # An exception would keep the iterator alive, and with it the workers.
             if workers:
                 arriving._shutdown_workers()
 
 
-class _WholeBatches(Dataset):
-    """Asked for the positions of a mini-batch, gives the mini-batch."""
+class _WholeBatches(Dataset[tuple[Tensor, Tensor]]):
+    """A dataset whose items are mini-batches, indexed by their positions."""
 
     def __init__(self, source: ImageFiles) -> None:
         self._source = source
@@ -91,12 +91,12 @@ class _WholeBatches(Dataset):
 
 
 class ImageLoaderPlugin(LoaderPlugin):
-    """Feeds domains of image files to any strategy, decoded by worker processes.
+    """Loads domains of image files with worker processes, in any strategy.
 
     Put it before plugins that replace the loader themselves. Datasets that are not made
-    of image files keep the loader that they have.
+    of image files keep their loader.
 
-    :param workers: processes that decode images; with 0 the training process does.
+    :param workers: processes that decode; 0 decodes in the training process.
     """
 
     def __init__(self, workers: int = 2) -> None:
@@ -105,19 +105,8 @@ class ImageLoaderPlugin(LoaderPlugin):
             raise ValueError(f"workers must not be negative, but it is {workers}.")
         self.workers = workers
 
-    def loader(
-        self,
-        dataset: AvalancheDataset,
-        batch_size: int,
-        shuffle: bool,
-        drop_last: bool,
-    ) -> ImageLoader | None:
-        source = image_source(dataset)
-        if source is None:
+    def loader(self, dataset: AvalancheDataset, **settings: Any) -> ImageLoader | None:
+        files = image_source(dataset)
+        if files is None:
             return None
-        return ImageLoader(
-            dataset, source, batch_size, shuffle, drop_last, self.workers
-        )
-
-
-__all__ = ["ImageLoader", "ImageLoaderPlugin"]
+        return ImageLoader(dataset, files, workers=self.workers, **settings)

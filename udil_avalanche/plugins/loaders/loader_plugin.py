@@ -1,51 +1,40 @@
-"""What the plugins that replace Avalanche's data loaders share."""
+"""The base class of the plugins that replace Avalanche's data loaders."""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 from avalanche.benchmarks.utils import AvalancheDataset
-from avalanche.training.plugins import SupervisedPlugin
+
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 
 
-class LoaderPlugin(SupervisedPlugin, ABC):
-    """Replaces the loaders of training and evaluation where it has a better one."""
+class LoaderPlugin(Plugin, ABC):
+    """Replaces the loaders of training and evaluation by faster ones."""
 
     def before_training_exp(
         self,
-        strategy: Any,
+        strategy: Strategy,
         shuffle: bool = True,
         drop_last: bool = False,
         **kwargs: Any,
     ) -> None:
         """Replace the training loader."""
-        self._replace(strategy, strategy.train_mb_size, shuffle, drop_last)
+        size = strategy.train_mb_size
+        self._replace(strategy, batch_size=size, shuffle=shuffle, drop_last=drop_last)
 
-    def before_eval_exp(self, strategy: Any, **kwargs: Any) -> None:
+    def before_eval_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Replace the evaluation loader."""
-        self._replace(strategy, strategy.eval_mb_size, shuffle=False, drop_last=False)
+        self._replace(strategy, batch_size=strategy.eval_mb_size, shuffle=False)
 
-    def _replace(
-        self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
-    ) -> None:
-        loader = self.loader(strategy.adapted_dataset, batch_size, shuffle, drop_last)
+    def _replace(self, strategy: Strategy, **settings: Any) -> None:
+        loader = self.loader(strategy.adapted_dataset, **settings)
         if loader is not None:
             strategy.dataloader = loader
 
     @abstractmethod
-    def loader(
-        self,
-        dataset: AvalancheDataset,
-        batch_size: int,
-        shuffle: bool,
-        drop_last: bool,
-    ) -> Any:
-        """A loader for the dataset, ``None`` if it may keep the one that it has.
+    def loader(self, dataset: AvalancheDataset, **settings: Any) -> Any:
+        """A loader for the dataset; ``None`` keeps the one that it has.
 
-        :param dataset: what is trained or evaluated on.
-        :param batch_size: samples per mini-batch.
-        :param shuffle: whether each epoch has an order of its own.
-        :param drop_last: whether to leave out a last mini-batch that is smaller.
+        :param dataset: the dataset to train or evaluate on.
+        :param settings: ``batch_size``, ``shuffle`` and ``drop_last``.
         """
-
-
-__all__ = ["LoaderPlugin"]

@@ -7,30 +7,27 @@ import torch
 from avalanche.benchmarks.utils import AvalancheDataset
 from torch import Tensor
 
-from udil_avalanche.data.tensor_dataset import (
-    TensorBatches,
-    TensorSource,
-    tensor_source,
-)
+from udil_avalanche.data.tensor_dataset import TensorSource, tensor_source
 from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 
 class GivenBatch(NamedTuple):
-    """A mini-batch that a loader has given out."""
+    """A mini-batch that a loader has returned."""
 
     positions: Tensor
-    """Where in the dataset its samples are."""
+    """The positions of its samples in the dataset."""
 
     inputs: Tensor
     """Its inputs."""
 
     version: int
-    """Of the inputs, when they were given out."""
+    """Torch's version counter of the inputs when they were returned."""
 
     def begins(self, inputs: Tensor) -> bool:
-        """Whether ``inputs`` begin with those given out, and nobody has changed them.
+        """Whether ``inputs`` begin with those returned, and these were not changed.
 
-        :param inputs: of a mini-batch that others may have appended samples to.
+        :param inputs: of a mini-batch to which samples may have been appended.
         """
         first = inputs[: len(self.inputs)]
         untouched = self.inputs._version == self.version
@@ -43,8 +40,8 @@ class TensorLoader:
     :param dataset: the Avalanche dataset.
     :param source: the tensors behind it.
     :param batch_size: samples per mini-batch; the last one may be smaller.
-    :param shuffle: whether each epoch has an order of its own.
-    :param drop_last: whether to leave out a last mini-batch that is smaller.
+    :param shuffle: whether each epoch has a new random order.
+    :param drop_last: whether to drop a last mini-batch that is smaller.
     """
 
     def __init__(
@@ -61,49 +58,33 @@ class TensorLoader:
         self.shuffle = shuffle
         self.drop_last = drop_last
         self.last: GivenBatch | None = None
-        """The last mini-batch that was given out."""
-        self.batch = TensorBatches(dataset, source)
-        """Gives the samples at any positions of the dataset."""
+        """The last mini-batch that was returned."""
 
     def __len__(self) -> int:
-        if self.drop_last:
-            return len(self.dataset) // self.batch_size
-        return -(-len(self.dataset) // self.batch_size)
+        rounded_up = 0 if self.drop_last else self.batch_size - 1
+        return (len(self.dataset) + rounded_up) // self.batch_size
 
     def __iter__(self) -> Iterator[list[Tensor]]:
         n = len(self.dataset)
         order = torch.randperm(n) if self.shuffle else torch.arange(n)
-        for positions in order.split(self.batch_size)[: len(self)]:
-            fields = self.batch(positions)
+        for positions in torch.split(order, self.batch_size)[: len(self)]:
+            fields = self.source.batch(positions)
             self.last = GivenBatch(positions, fields[0], fields[0]._version)
             yield fields
 
 
 class TensorLoaderPlugin(LoaderPlugin):
-    """Feeds domains of tensors to any strategy by whole mini-batches; Avalanche's data
-    loaders ask for one sample at a time.
+    """Loads domains of tensors by whole mini-batches, in any strategy; Avalanche's data
+    loaders load one sample at a time.
 
-    Put it first in the list of plugins, so that others may still replace the loader.
-    Datasets that are not made of tensors keep the loader that they have.
+    Put it first in the list of plugins, so that others can still replace the loader.
+    Datasets that are not made of tensors keep their loader.
     """
 
-    def _replace(
-        self, strategy: Any, batch_size: int, shuffle: bool, drop_last: bool
-    ) -> None:
+    def _replace(self, strategy: Strategy, **settings: Any) -> None:
         if not isinstance(strategy.dataloader, TensorLoader):
-            super()._replace(strategy, batch_size, shuffle, drop_last)
+            super()._replace(strategy, **settings)
 
-    def loader(
-        self,
-        dataset: AvalancheDataset,
-        batch_size: int,
-        shuffle: bool,
-        drop_last: bool,
-    ) -> TensorLoader | None:
+    def loader(self, dataset: AvalancheDataset, **settings: Any) -> TensorLoader | None:
         source = tensor_source(dataset)
-        if source is None:
-            return None
-        return TensorLoader(dataset, source, batch_size, shuffle, drop_last)
-
-
-__all__ = ["TensorLoader", "TensorLoaderPlugin"]
+        return None if source is None else TensorLoader(dataset, source, **settings)

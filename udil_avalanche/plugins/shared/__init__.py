@@ -1,1 +1,1 @@
-"""What several plugins build on."""
+"""Base classes and helpers of the plugins."""

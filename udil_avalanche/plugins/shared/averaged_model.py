@@ -1,22 +1,23 @@
 """Averages of a model over its training, and their evaluation in its place."""
 
-import copy
 from typing import Any
 
 import torch
-from avalanche.models import avalanche_forward
-from avalanche.training.plugins import SupervisedPlugin
-from torch import Tensor, nn
+from torch import nn
+
+from udil_avalanche.plugins.shared.frozen import FrozenModel, frozen_copy
+from udil_avalanche.plugins.shared.plugin import Strategy
+from udil_avalanche.plugins.shared.stateful import StatefulPlugin
 
 
-class EmaModel:
+class EmaModel(FrozenModel):
     """An exponential moving average of a model's weights.
 
     It starts as a copy of the model, in evaluation mode. Running statistics, such as
-    those of BatchNorm, are averaged with the weights that they belong to.
+    those of BatchNorm, are averaged together with the weights.
 
-    :param alpha: decay; in step n it is min(1 - 1 / (n + 1), alpha), so that the first
-        average is one of equal weights.
+    :param alpha: decay; in step n it is min(1 - 1 / (n + 1), alpha), so that at first
+        all steps have the same weight in the average.
     :param freq: probability of an update in each step.
     """
 
@@ -28,21 +29,8 @@ class EmaModel:
             )
         self.alpha = alpha
         self.freq = freq
-        self.model: nn.Module | None = None
-        """The average; ``None`` before training."""
         self.step = 0
-        """Steps of training so far."""
-
-    def __call__(self, x: Tensor, task_labels: Tensor | None = None) -> Tensor:
-        """The logits of the average.
-
-        :param x: inputs.
-        :param task_labels: their task labels, for models that need them.
-        """
-        if self.model is None:
-            raise RuntimeError("There is no average of the model before training.")
-        with torch.no_grad():
-            return avalanche_forward(self.model, x, task_labels)
+        """Training steps so far."""
 
     def start(self, model: nn.Module) -> None:
         """Copy the model, unless there is an average already.
@@ -50,11 +38,11 @@ class EmaModel:
         :param model: the model that is trained.
         """
         if self.model is None:
-            self.model = copy.deepcopy(model).eval().requires_grad_(False)
+            self.model = frozen_copy(model)
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
-        """Take a step of training into account, or not, as chance will have it.
+        """Count a training step and, with probability ``freq``, update the average.
 
         :param model: the model after the step.
         """
@@ -72,80 +60,73 @@ class EmaModel:
             else:
                 mine.copy_(new)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The average and how long it has been taken."""
-        weights = None if self.model is None else self.model.state_dict()
-        return {"model": weights, "step": self.step}
 
-    def load_state_dict(self, state: dict[str, Any], model: nn.Module) -> None:
-        """Go on from what :meth:`state_dict` returned.
+class StableModelPlugin(StatefulPlugin):
+    """Keeps averages of the model, and evaluates the stable one in the model's place.
 
-        :param state: the dictionary.
-        :param model: the model that is trained.
-        """
-        self.model, self.step = None, state["step"]
-        if state["model"] is not None:
-            self.start(model)
-            assert self.model is not None
-            self.model.load_state_dict(state["model"])
-
-
-class StableModelPlugin(SupervisedPlugin):
-    """Keeps an average of the model, the stable model, and has it evaluated in the
-    model's place.
-
-    :param alpha: decay of the average, see :class:`EmaModel`.
-    :param freq: probability of its update in each step.
+    :param stable: the average to evaluate.
+    :param others: further averages, by name.
     """
 
-    def __init__(self, alpha: float, freq: float = 1.0) -> None:
+    def __init__(self, stable: EmaModel, **others: EmaModel) -> None:
         super().__init__()
-        self.stable = EmaModel(alpha, freq)
+        self.stable = stable
+        self._averages = {"stable": stable, **others}
         self._working_model: nn.Module | None = None
 
-    def before_training(self, strategy: Any, **kwargs: Any) -> None:
-        """Take the working model back if an evaluation was broken off."""
+    def before_training(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Put the working model back if an evaluation was interrupted."""
+        super().before_training(strategy, **kwargs)
         if self._working_model is not None:
             strategy.model.eval()
             self._working_model.train()
             self.after_eval(strategy)
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Start the average with the first domain."""
-        self.stable.start(strategy.model)
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Start the averages with the first domain."""
+        for average in self._averages.values():
+            average.start(strategy.model)
 
-    def after_update(self, strategy: Any, **kwargs: Any) -> None:
-        """Update the average."""
-        self.stable.update(strategy.model)
+    def after_update(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Update the averages."""
+        for average in self._averages.values():
+            average.update(strategy.model)
 
-    def before_eval(self, strategy: Any, **kwargs: Any) -> None:
-        """Put the stable model in the place of the working model."""
+    def before_eval(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Replace the working model by the stable model."""
         if self.stable.model is not None and self._working_model is None:
             self._working_model = strategy.model
             strategy.model = self.stable.model
 
-    def after_eval(self, strategy: Any, **kwargs: Any) -> None:
+    def after_eval(self, strategy: Strategy, **kwargs: Any) -> None:
         """Put the working model back."""
         if self._working_model is not None:
             strategy.model = self._working_model
             self._working_model = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The stable model."""
-        return {"stable": self.stable.state_dict()}
+        """The averages, and the attributes to save."""
+        averages = {
+            name: {"model": average.weights(), "step": average.step}
+            for name, average in self._averages.items()
+        }
+        return averages | super().state_dict()
 
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
-        :param strategy: the strategy, whose model is the one that is averaged.
+        :param strategy: the strategy, with its model already loaded.
         """
-        self.stable.load_state_dict(state["stable"], strategy.model)
+        super().load_state_dict(state, strategy)
+        for name, average in self._averages.items():
+            average.load_weights(state[name]["model"], strategy.model)
+            average.step = state[name]["step"]
 
 
-def evaluated_model(strategy: Any) -> nn.Module:
-    """The model that an evaluation of the strategy tests: the stable model if one of
-    the plugins keeps one, else the strategy's own.
+def evaluated_model(strategy: Strategy) -> nn.Module:
+    """The model that the strategy evaluates: the stable model if one of its plugins
+    keeps one, else the model that it trains.
 
     :param strategy: any strategy of Avalanche.
     """
@@ -153,6 +134,3 @@ def evaluated_model(strategy: Any) -> nn.Module:
         if isinstance(plugin, StableModelPlugin) and plugin.stable.model is not None:
             return plugin.stable.model
     return strategy.model
-
-
-__all__ = ["EmaModel", "StableModelPlugin", "evaluated_model"]

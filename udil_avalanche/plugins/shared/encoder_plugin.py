@@ -1,17 +1,18 @@
-"""What the plugins that work on embeddings share."""
+"""The base class of the plugins that work on embeddings."""
 
 from typing import Any
 
-from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
+
 
 class EmbeddingTap:
-    """Keeps what an encoder gives during a forward pass of the model around it.
+    """Keeps the output of an encoder during a forward pass of the whole model.
 
-    Inside the ``with`` block a forward hook listens; afterwards nothing is left on the
-    model, so that it can be copied, saved and used as a teacher as before.
+    A forward hook listens inside the ``with`` block. It is removed afterwards, so that
+    the model can be copied, saved and used as a teacher as before.
 
     :param model: the model h.
     :param encoder: name of the sub-module that is its encoder e, e.g. ``"encoder"`` or
@@ -24,8 +25,8 @@ class EmbeddingTap:
         except AttributeError:
             names = ", ".join(name for name, _ in model.named_children())
             raise ValueError(
-                f"The model {type(model).__name__} has no sub-module {encoder!r}. Say "
-                f"which one is its encoder by `encoder=...`; it has: {names}."
+                f"The model {type(model).__name__} has no sub-module {encoder!r}. Name "
+                f"the one that is its encoder by `encoder=...`; it has: {names}."
             ) from None
         self._handle: RemovableHandle | None = None
         self._output: Tensor | None = None
@@ -49,7 +50,7 @@ class EmbeddingTap:
         return self._output.flatten(start_dim=1)
 
 
-class EncoderPlugin(SupervisedPlugin):
+class EncoderPlugin(Plugin):
     """A plugin that sees the embeddings of the training mini-batch.
 
     They are taken from the strategy's own forward pass: no plugin runs the encoder
@@ -58,11 +59,11 @@ class EncoderPlugin(SupervisedPlugin):
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
+    needs_mini_batch = True
+
     def __init__(self, encoder: str = "encoder") -> None:
         super().__init__()
         self.encoder = encoder
-        self.terms: dict[str, Tensor] = {}
-        """What the last iteration added to the loss or measured, for logging."""
         self._tap: EmbeddingTap | None = None
 
     @property
@@ -72,18 +73,15 @@ class EncoderPlugin(SupervisedPlugin):
             raise RuntimeError("There are embeddings only within a training iteration.")
         return self._tap.embeddings
 
-    def before_forward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Listen to the encoder."""
         self._tap = EmbeddingTap(strategy.model, self.encoder).__enter__()
 
-    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
+    def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Stop listening."""
         if self._tap is not None:
             self._tap.__exit__()
 
-    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
-        """Let go of the embeddings and their graph."""
+    def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Release the embeddings and their graph."""
         self._tap = None
-
-
-__all__ = ["EmbeddingTap", "EncoderPlugin"]

@@ -6,7 +6,7 @@ from torch.optim import Optimizer
 
 
 def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
-    """What an optimizer has to be given back to go on.
+    """The state that an optimizer needs to continue.
 
     :param optimizer: the optimizer.
     :return: the moments of each parameter, by its number, and the settings of each
@@ -23,7 +23,7 @@ def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def load_optimizer_state(optimizer: Optimizer, state: dict[str, Any]) -> None:
-    """Let an optimizer go on from what :func:`optimizer_state` returned.
+    """Let an optimizer continue from what :func:`optimizer_state` returned.
 
     :param optimizer: an optimizer of the same parameters.
     :param state: the state.
@@ -40,6 +40,3 @@ def load_optimizer_state(optimizer: Optimizer, state: dict[str, Any]) -> None:
     ]
     moments = {int(number): held for number, held in state["moments"].items()}
     optimizer.load_state_dict({"state": moments, "param_groups": groups})
-
-
-__all__ = ["load_optimizer_state", "optimizer_state"]

@@ -2,60 +2,49 @@
 
 from typing import Any
 
-from avalanche.training.plugins import SupervisedPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
+from udil_avalanche.plugins.shared.stateful import StatefulPlugin
 
 
-class AnnealingPlugin(SupervisedPlugin):
-    """Lets the learning rate fall to a tenth over the last steps of each domain.
+class AnnealingPlugin(StatefulPlugin):
+    """Lowers the learning rate to a tenth over the last steps of each domain.
 
     Large steps keep a model from memorising the few samples in memory, but leave it
     somewhere around the minimum; a few smaller ones at the end bring it there.
 
-    :param share: the share of a domain's steps over which the rate falls, linearly.
+    :param share: the fraction of a domain's steps over which the rate falls, linearly.
     """
 
     lowest = 0.1
+    saved = ("rates", "step")
 
     def __init__(self, share: float) -> None:
         super().__init__()
         if not 0 < share <= 1:
             raise ValueError(f"share must be above 0 and at most 1, not {share}.")
         self.share = share
-        self._rates: list[float] = []
-        self._step = 0
+        self.rates: list[float] = []
+        """The learning rates at the start of the domain."""
+        self.step = 0
+        """Steps of the domain so far."""
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Note the learning rates to start from."""
-        self._rates = [group["lr"] for group in strategy.optimizer.param_groups]
-        self._step = 0
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Remember the learning rates."""
+        self.rates = [group["lr"] for group in strategy.optimizer.param_groups]
+        self.step = 0
 
-    def before_update(self, strategy: Any, **kwargs: Any) -> None:
+    def before_update(self, strategy: Strategy, **kwargs: Any) -> None:
         """Set the learning rates of this step."""
-        self._step += 1
-        left = 1 - self._step / (strategy.train_epochs * len(strategy.dataloader))
+        self.step += 1
+        left = 1 - self.step / (strategy.train_epochs * len(strategy.dataloader))
         fall = max(0.0, 1 - left / self.share)
         self._set(strategy, 1 - (1 - self.lowest) * fall)
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Put the learning rates back for the next domain."""
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Restore the learning rates for the next domain."""
         self._set(strategy, 1.0)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The rates to start from, and the steps of the domain so far."""
-        return {"rates": self._rates, "step": self._step}
-
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
-
-        :param state: the dictionary.
-        :param strategy: the strategy.
-        """
-        self._rates, self._step = list(state["rates"]), state["step"]
-
-    def _set(self, strategy: Any, factor: float) -> None:
+    def _set(self, strategy: Strategy, factor: float) -> None:
         groups = strategy.optimizer.param_groups
-        for group, rate in zip(groups, self._rates, strict=True):
+        for group, rate in zip(groups, self.rates, strict=True):
             group["lr"] = factor * rate
-
-
-__all__ = ["AnnealingPlugin"]

@@ -1,37 +1,36 @@
-"""A stop where there is nothing to learn any more."""
+"""A stop when the loss is no longer finite."""
 
 import math
 from typing import Any
 
-from avalanche.training.plugins import SupervisedPlugin
-
 from udil_avalanche.errors import RunError
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 
-STEPS_BETWEEN_LOOKS = 25
-"""On a device other than the CPU, where a look waits for it."""
+STEPS_BETWEEN_CHECKS = 25
+"""On a device other than the CPU, because each check waits for the device."""
 
 
-class FiniteLossPlugin(SupervisedPlugin):
+class FiniteLossPlugin(Plugin):
     """Stops training when the loss is NaN or infinite, before the model takes the step.
 
-    The message names the domain, the step, and those of the plugins' ``terms`` that are
-    not finite, or else all of them with their values: the one that runs away first
-    shows by its size. Put it after the plugins that add to the loss.
+    The message names the domain, the step, and the plugins' ``terms`` that are not
+    finite. If all are finite, it lists their values: the one that diverges first is the
+    large one. Put it after the plugins that add to the loss.
 
-    :param advice: a line to end the message with.
+    :param advice: the last line of the message.
     """
 
     def __init__(self, advice: str = "Try a smaller learning rate or weight") -> None:
         super().__init__()
         self.advice = advice
 
-    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
-        """Look at the loss.
+    def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Check the loss.
 
         :raises RunError: if it is not finite.
         """
         step = strategy.clock.train_exp_iterations
-        if strategy.device.type != "cpu" and step % STEPS_BETWEEN_LOOKS:
+        if strategy.device.type != "cpu" and step % STEPS_BETWEEN_CHECKS:
             return
         loss = float(strategy.loss.detach())
         if math.isfinite(loss):
@@ -50,6 +49,3 @@ class FiniteLossPlugin(SupervisedPlugin):
             + (f" ({sizes})" if sizes and not wrong else "")
             + f"\n{self.advice}"
         )
-
-
-__all__ = ["FiniteLossPlugin"]

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from udil_avalanche.plugins.shared.checks import positive
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 
 @dataclass
@@ -17,32 +18,33 @@ class MemoryBatch:
     """Number of samples before it, those of the current domain."""
 
     positions: Tensor
-    """Where in the memory its samples are."""
+    """The positions of its samples in the memory."""
 
     domains: Tensor
     """Their domains, counted from 0."""
 
 
 class BalancedReplayPlugin(MemoryPlugin):
-    """Experience replay with the paper's random balanced sampling.
+    r"""Experience replay with the paper's random balanced sampling.
 
     From the second domain on, a memory batch that is balanced over the past domains is
     appended to every mini-batch, so that one forward pass serves both. With Avalanche's
     ``Naive`` and nothing else this is ER.
 
     It differs from Avalanche's ``ReplayPlugin`` in that the memory owns its tensors
-    (theirs keeps every past dataset alive), holds exactly floor(\\|M\\| / t) samples of
-    each domain, and draws each memory batch anew instead of walking through the memory
-    in epochs of its own. The dataset's ``eval`` transformations apply to what is
-    stored.
+    (theirs keeps every past dataset alive), holds exactly floor(\|M\| / t) samples of
+    each domain, and draws every memory batch at random instead of iterating over the
+    memory in epochs. The dataset's ``eval`` transformations apply to what is stored.
 
-    :param mem_size: \\|M\\|, samples over all domains. A memory of 0 never replays.
+    :param mem_size: \|M\|, samples over all domains. A memory of 0 never replays.
     :param batch_size_mem: memory samples in each mini-batch.
-    :param class_balanced: share a domain's quota out evenly between its classes.
+    :param class_balanced: divide a domain's quota evenly between its classes.
     :param reservoir: fill the memory by reservoir sampling instead, as ER does
-        originally. It then replays from the second step on, of all domains so far and
-        in proportion to what it holds of them.
+        originally. It then replays from the second step on, from all domains so far and
+        in proportion to the samples that it holds of them.
     """
+
+    needs_mini_batch = True
 
     def __init__(
         self,
@@ -52,15 +54,11 @@ class BalancedReplayPlugin(MemoryPlugin):
         reservoir: bool = False,
     ) -> None:
         super().__init__(mem_size, class_balanced, reservoir)
-        if batch_size_mem < 1:
-            raise ValueError(
-                f"batch_size_mem must be positive, but it is {batch_size_mem}."
-            )
-        self.batch_size_mem = batch_size_mem
+        self.batch_size_mem = positive("batch_size_mem", batch_size_mem)
         self.batch: MemoryBatch | None = None
         """The memory's part of the current training mini-batch, if it has one."""
 
-    def before_forward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Append a memory batch to the mini-batch."""
         if len(self.memory) == 0:
             return
@@ -70,20 +68,12 @@ class BalancedReplayPlugin(MemoryPlugin):
             positions=positions,
             domains=self.memory.domains[positions],
         )
-        strategy.mbatch = [
-            torch.cat([field, stored.index_select(0, positions)])
-            for field, stored in zip(strategy.mbatch, self.memory.fields, strict=True)
-        ]
+        self.append(strategy, positions)
 
-    def n_current(self, strategy: Any) -> int:
+    def n_current(self, strategy: Strategy) -> int:
         """Number of samples in the mini-batch that come from the current domain."""
-        return (
-            super().n_current(strategy) if self.batch is None else self.batch.n_current
-        )
+        return len(strategy.mb_y) if self.batch is None else self.batch.n_current
 
-    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
-        """Forget the memory batch, so that no evaluation takes its data for one."""
+    def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Forget the memory batch, so that evaluation does not use it."""
         self.batch = None
-
-
-__all__ = ["BalancedReplayPlugin", "MemoryBatch"]

@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor
 
 from udil_avalanche.losses import (
@@ -13,7 +12,9 @@ from udil_avalanche.losses import (
     multilabel_classification_loss,
     multilabel_distillation_loss,
 )
-from udil_avalanche.plugins.shared.collaborators import require_before
+from udil_avalanche.plugins.shared.checks import require_before
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
+from udil_avalanche.plugins.shared.stateful import on_device
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.udil.discriminator import DiscriminatorPlugin
 from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
@@ -23,25 +24,25 @@ from udil_avalanche.theory.coefficients import Omega
 from udil_avalanche.theory.empirical_risk import disagreement, empirical_risks
 
 NO_ESTIMATE = 2.0
-"""The divergence of domains that nobody has compared: the largest there is."""
+"""The divergence of domains that were not compared: the largest possible value."""
 
 
-class AdaptiveCoefficientsPlugin(SupervisedPlugin):
-    """Adapts Omega to the tightest bound and weighs the model's loss with it.
+class AdaptiveCoefficientsPlugin(Plugin):
+    """Adapts Omega to the tightest bound and weights the model's loss with it.
 
-    It is a plugin and a criterion at once, in the manner of Avalanche's
-    ``ICaRLLossPlugin``: give it to a strategy as ``criterion=...`` and the strategy
-    minimises V_l, while each iteration first takes a step of Omega on V_0-1. In the
-    first domain and in evaluation it is the classification loss.
+    It is both a plugin and a criterion, like Avalanche's ``ICaRLLossPlugin``: give it
+    to a strategy as ``criterion=...`` and the strategy minimises V_l, while each
+    iteration first takes a step of Omega on V_0-1. In the first domain and in
+    evaluation it is the classification loss.
 
     V_0-1 is estimated on the mini-batch, as the 0-1 errors that it needs change with
-    every step; only the error of H_{t-1} is that on the whole memory. A past domain
-    that a small memory batch leaves out keeps its last estimate.
+    every step. Only the error of H_{t-1} is measured on the whole memory. A past domain
+    without samples in a small memory batch keeps its last estimate.
 
-    :param replay: where the samples of past domains come from.
-    :param history: the history model, made with the same ``replay``.
-    :param discriminator: measures the divergence. Without it the divergence counts as
-        2, the largest there is, so that the bound holds.
+    :param replay: provides the samples of past domains.
+    :param history: the history model, created with the same ``replay``.
+    :param discriminator: measures the divergence. Without it the divergence is taken
+        to be 2, the largest possible value, so that the bound holds.
     :param omega: Omega; the discriminator's should be the same.
     :param c: C, the weight of the generalisation term.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
@@ -60,11 +61,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         multilabel: bool = False,
     ) -> None:
         super().__init__()
-        if history.replay is not replay:
-            raise ValueError(
-                "AdaptiveCoefficientsPlugin needs the history model's view of the "
-                "memory: create HistoryModelPlugin(replay=...) with the same replay."
-            )
+        history.require_replay(replay, self)
         self.replay = replay
         self.history = history
         self.discriminator = discriminator
@@ -77,24 +74,22 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self.distillation = (
             multilabel_distillation_loss if multilabel else distillation_loss
         )
-        self.terms: dict[str, Tensor] = {}
-        """Losses, bound and coefficients of the last iteration, for logging."""
         self.trajectory: list[Tensor] = []
         """Omega at the end of each domain t >= 2, rows of alpha, beta, gamma."""
         self._estimates: BoundEstimates | None = None
         self._history_logits = torch.zeros(0)
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Start Omega anew and measure the error of H_{t-1} on the memory."""
-        measured = [] if self.discriminator is None else [self.discriminator]
-        require_before(strategy, self, self.replay, self.history, *measured)
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Reset Omega and measure the error of H_{t-1} on the memory."""
+        needed = (self.replay, self.history, self.discriminator)
+        require_before(strategy, self, *(each for each in needed if each is not None))
         memory = self.replay.memory
         if len(memory) == 0 or self.history.model is None:
             self._estimates = None
             return
         n_past = memory.n_domains
         self.omega.start_domain(n_past, strategy.device)
-        predicted = self.history.memory_logits.argmax(dim=1)
+        predicted = self.history.memory_logits[: len(memory)].argmax(dim=1)
         wrong = disagreement(predicted, memory.labels)
         history_error = empirical_risks(wrong, memory.domains, n_past)
         zero = torch.zeros((), device=strategy.device)
@@ -110,7 +105,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         )
 
     @torch.no_grad()
-    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
+    def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Estimate the bound on the mini-batch and take Omega's step."""
         batch, estimates = self.replay.batch, self._estimates
         if batch is None or estimates is None:
@@ -145,7 +140,7 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
     def __call__(self, mb_output: Tensor, mb_y: Tensor) -> Tensor:
-        """V_l on a training mini-batch with memory, else the classification loss.
+        """V_l on a training mini-batch with memory samples, else the plain loss.
 
         :param mb_output: logits of the mini-batch.
         :param mb_y: its true classes.
@@ -169,8 +164,8 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         }
         return loss.total
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Note where Omega has come to."""
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Record Omega's final values."""
         if self._estimates is not None:
             omega = torch.stack(self.omega.values, dim=1)
             self.trajectory.append(omega.cpu())
@@ -178,32 +173,24 @@ class AdaptiveCoefficientsPlugin(SupervisedPlugin):
         self._history_logits = torch.zeros(0)
 
     def state_dict(self) -> dict[str, Any]:
-        """Omega, where it came to before, and the last estimates of the bound."""
+        """Omega, its final values so far, and the last estimates of the bound."""
         return {
             "coefficients": self.omega.state_dict(),
             "trajectory": self.trajectory,
             "estimates": None if self._estimates is None else vars(self._estimates),
         }
 
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
         :param strategy: the strategy.
         """
         self.omega.load_state_dict(state["coefficients"], strategy.device)
         self.trajectory = list(state["trajectory"])
-        self._estimates = None
-        if state["estimates"] is not None:
-            estimates: dict[str, Any] = {
-                name: value.to(strategy.device) if isinstance(value, Tensor) else value
-                for name, value in state["estimates"].items()
-            }
-            self._estimates = BoundEstimates(**estimates)
+        estimates = on_device(state["estimates"], strategy.device)
+        self._estimates = None if estimates is None else BoundEstimates(**estimates)
 
 
 def _averages(omega: Omega) -> dict[str, Tensor]:
     return {name: values.mean() for name, values in omega._asdict().items()}
-
-
-__all__ = ["AdaptiveCoefficientsPlugin"]

@@ -11,7 +11,7 @@ from udil_avalanche.losses import (
     encoder_alignment_loss,
 )
 from udil_avalanche.models.discriminator import DomainDiscriminator
-from udil_avalanche.plugins.shared.collaborators import (
+from udil_avalanche.plugins.shared.checks import (
     require_before,
     require_past_domains_only,
 )
@@ -20,6 +20,7 @@ from udil_avalanche.plugins.shared.optimizer_state import (
     load_optimizer_state,
     optimizer_state,
 )
+from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.udil.omega import AdaptiveOmega
 
@@ -28,21 +29,21 @@ class DiscriminatorPlugin(EncoderPlugin):
     """Aligns the embeddings of all domains by a minimax game: the discriminator d
     learns to tell from e(x) which domain x is from, the encoder learns that it cannot.
 
-    Both sides come from one forward and one backward pass of d, as with a gradient
-    reversal layer: d's loss is V_d, and the encoder receives the derivative of
-    -lambda_d V_d by the embeddings. The paper's algorithm lets the encoder face d and
-    beta after their steps, this one before them; that saves a second pass through d,
-    and the two differ by one step in some thousands.
+    Both sides share one forward and one backward pass of d, as with a gradient reversal
+    layer: d's loss is V_d, and the encoder receives the derivative of -lambda_d V_d
+    with respect to the embeddings. In the paper's algorithm the encoder sees d and beta
+    after their steps, here before them. That saves a second pass through d, and the
+    difference is one step among thousands.
 
-    d and its optimizer live outside the model, whose optimizer would otherwise train d
-    as well. With each new domain d gains an output and keeps what it has learned; its
-    optimizer starts anew.
+    d and its optimizer are kept outside the model, whose optimizer would otherwise
+    train d as well. With each new domain d gains an output and keeps its weights; its
+    optimizer is reset.
 
-    :param replay: where the samples of past domains come from.
+    :param replay: provides the samples of past domains.
     :param lambda_d: weight of the alignment in the model's loss.
     :param lr: learning rate of the discriminator's Adam.
     :param hidden: width of the discriminator's hidden layers.
-    :param omega: its beta weighs the past domains; without it, each weighs 1.
+    :param omega: its beta weights the past domains; without it, each has weight 1.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -71,13 +72,13 @@ class DiscriminatorPlugin(EncoderPlugin):
         self._optimizer: torch.optim.Optimizer | None = None
         self._alignment: tuple[Tensor, Tensor] | None = None
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Make room for the new domain."""
         require_before(strategy, self, self.replay)
         self._optimizer = None
 
-    def after_forward(self, strategy: Any, **kwargs: Any) -> None:
-        """The discriminator's step, and the encoder's gradient with it."""
+    def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Take the discriminator's step, and compute the encoder's gradient with it."""
         super().after_forward(strategy, **kwargs)
         batch = self.replay.batch
         if batch is None:
@@ -85,12 +86,14 @@ class DiscriminatorPlugin(EncoderPlugin):
             return
         n_past = self.replay.memory.n_domains
         embeddings = self.embeddings.detach().requires_grad_()
-        discriminator, optimizer = self._ready(embeddings, n_past + 1)
+        network, optimizer = self._ready(embeddings, n_past + 1)
+        equal = torch.ones(n_past, device=embeddings.device)
+        beta = equal if self.omega is None else self.omega.values.beta
 
-        domain_logits = discriminator(embeddings)
-        value = discriminator_loss(domain_logits, batch.domains, self._beta(n_past))
+        domain_logits = network(embeddings)
+        value = discriminator_loss(domain_logits, batch.domains, beta)
         optimizer.zero_grad()
-        value.backward()
+        torch.autograd.backward(value)
         optimizer.step()
 
         assert embeddings.grad is not None
@@ -107,28 +110,28 @@ class DiscriminatorPlugin(EncoderPlugin):
             "discriminator_accuracy": accuracy,
         }
 
-    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add -lambda_d V_d to the model's loss."""
         if self._alignment is not None:
             loss = encoder_alignment_loss(self.embeddings, *self._alignment)
             strategy.loss += self.lambda_d * loss
             self._alignment = None
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Let go of the optimizer, which starts anew in the next domain."""
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Drop the optimizer, which is reset for the next domain."""
         self._optimizer = None
 
     def state_dict(self) -> dict[str, Any]:
-        """d, its optimizer, and the divergence that it saw last."""
-        state: dict[str, Any] = dict.fromkeys(("discriminator", "optimizer"))
-        if self.network is not None:
-            state["discriminator"] = self.network.state_dict()
-        if self._optimizer is not None:
-            state["optimizer"] = optimizer_state(self._optimizer)
-        return {**state, "divergence": self.divergence}
+        """d, its optimizer, and the last divergence."""
+        network, optimizer = self.network, self._optimizer
+        return {
+            "discriminator": None if network is None else network.state_dict(),
+            "optimizer": None if optimizer is None else optimizer_state(optimizer),
+            "divergence": self.divergence,
+        }
 
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
         :param strategy: the strategy.
@@ -137,37 +140,28 @@ class DiscriminatorPlugin(EncoderPlugin):
         self.divergence = state["divergence"].to(strategy.device)
         weights = state["discriminator"]
         if weights is not None:
-            self.network = DomainDiscriminator(
-                embedding_size=weights["body.0.weight"].shape[1],
-                n_domains=len(weights["head.bias"]),
-                hidden=self.hidden,
-            ).to(strategy.device)
-            self.network.load_state_dict(weights)
-        if state["optimizer"] is not None:
-            self._optimizer = self._new_optimizer()
-            load_optimizer_state(self._optimizer, state["optimizer"])
-
-    def _beta(self, n_past: int) -> Tensor:
-        if self.omega is None:
-            return torch.ones(n_past, device=self.replay.memory.domains.device)
-        return self.omega.values.beta
+            inputs, outputs = (
+                weights["body.0.weight"].shape[1],
+                len(weights["head.bias"]),
+            )
+            network = DomainDiscriminator(inputs, outputs, self.hidden)
+            network.load_state_dict(weights)
+            self.network = network.to(strategy.device)
+            if state["optimizer"] is not None:
+                self._optimizer = self._adam(self.network)
+                load_optimizer_state(self._optimizer, state["optimizer"])
 
     def _ready(
         self, embeddings: Tensor, n_domains: int
     ) -> tuple[DomainDiscriminator, torch.optim.Optimizer]:
+        size = embeddings.shape[1]
         if self.network is None:
-            self.network = DomainDiscriminator(
-                embeddings.shape[1], n_domains, self.hidden
-            ).to(embeddings)
+            network = DomainDiscriminator(size, n_domains, self.hidden)
+            self.network = network.to(embeddings)
         if self._optimizer is None:
             self.network = self.network.grown(n_domains)
-            self._optimizer = self._new_optimizer()
+            self._optimizer = self._adam(self.network)
         return self.network, self._optimizer
 
-    def _new_optimizer(self) -> torch.optim.Optimizer:
-        assert self.network is not None
-        parameters = self.network.parameters()
-        return torch.optim.Adam(parameters, lr=self.lr, fused=True)
-
-
-__all__ = ["DiscriminatorPlugin"]
+    def _adam(self, network: DomainDiscriminator) -> torch.optim.Optimizer:
+        return torch.optim.Adam(network.parameters(), lr=self.lr, fused=True)

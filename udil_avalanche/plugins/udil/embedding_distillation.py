@@ -3,8 +3,9 @@
 from typing import Any
 
 from udil_avalanche.losses import embedding_distillation_loss
-from udil_avalanche.plugins.shared.collaborators import require_before
+from udil_avalanche.plugins.shared.checks import require_before
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 
@@ -12,8 +13,8 @@ from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 class EmbeddingDistillationPlugin(EncoderPlugin):
     """Keeps the embeddings of the memory where the history model put them.
 
-    :param replay: where the samples of past domains come from.
-    :param history: the history model, made with the same ``replay``.
+    :param replay: provides the samples of past domains.
+    :param history: the history model, created with the same ``replay``.
     :param lambda_p: weight in the model's loss.
     :param encoder: name of the model's sub-module that is its encoder.
     """
@@ -27,20 +28,16 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
-        if history.replay is not replay:
-            raise ValueError(
-                "EmbeddingDistillationPlugin needs the history model's view of the "
-                "memory: create HistoryModelPlugin(replay=...) with the same replay."
-            )
+        history.require_replay(replay, self)
         self.replay = replay
         self.history = history
         self.lambda_p = lambda_p
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Refuse to work without replay and history model."""
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Check that replay and history model come before it."""
         require_before(strategy, self, self.replay, self.history)
 
-    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add lambda_p V_p to the model's loss."""
         batch = self.replay.batch
         if batch is None:
@@ -54,6 +51,3 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         )
         strategy.loss += self.lambda_p * loss
         self.terms = {"V_p": loss.detach()}
-
-
-__all__ = ["EmbeddingDistillationPlugin"]

@@ -1,16 +1,15 @@
 """The history model H_{t-1}."""
 
-import copy
 from typing import Any
 
 import torch
-from avalanche.models import avalanche_forward
-from avalanche.training.plugins import SupervisedPlugin
-from torch import Tensor, nn
+from torch import Tensor
 
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
-from udil_avalanche.plugins.shared.collaborators import require_past_domains_only
+from udil_avalanche.plugins.shared.checks import require_past_domains_only
 from udil_avalanche.plugins.shared.encoder_plugin import EmbeddingTap
+from udil_avalanche.plugins.shared.frozen import FrozenModel, frozen_copy
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.training.random_flip import RandomFlipPlugin
 from udil_avalanche.plugins.udil.balanced_replay import (
     BalancedReplayPlugin,
@@ -18,24 +17,25 @@ from udil_avalanche.plugins.udil.balanced_replay import (
 )
 
 
-class HistoryModelPlugin(SupervisedPlugin):
+class HistoryModelPlugin(FrozenModel, Plugin):
     """Keeps H_{t-1}, a frozen copy of the model as the last domain left it.
 
     The copy is in evaluation mode, so that BatchNorm statistics stay as they were and
     Dropout is off (the teacher of Avalanche's ``LwFPlugin`` stays in training mode).
-    What it says of the memory does not change during a domain, so it is computed once,
-    when the domain begins. The same holds of the domain itself if it is made of tensors
-    (:class:`~udil_avalanche.plugins.TensorLoaderPlugin`): see :meth:`current_logits`.
+    Its outputs on the memory do not change during a domain, so they are computed once,
+    when the domain begins. The same is true of the domain itself if it is made of
+    tensors (:class:`~udil_avalanche.plugins.TensorLoaderPlugin`): see
+    :meth:`current_logits`.
 
-    :param replay: the replay plugin whose memory H_{t-1} is asked about.
+    :param replay: the replay plugin for whose memory to compute outputs.
     :param encoder: name of the model's sub-module that is its encoder.
-    :param flip: mirrors samples of the memory at random; H_{t-1} is then asked about
-        both sides of each.
+    :param flip: mirrors samples of the memory at random; outputs are then computed for
+        each sample and for its mirror image.
     """
 
     outputs_batch_size = 1024
     outputs_batch_values = 2**23
-    """Fewer samples are asked about at once if they are large images."""
+    """Large images are processed in smaller batches, of at most this many values."""
 
     def __init__(
         self,
@@ -49,36 +49,35 @@ class HistoryModelPlugin(SupervisedPlugin):
         self.replay = replay
         self.encoder = encoder
         self.flip = flip
-        self.model: nn.Module | None = None
-        """H_{t-1}; ``None`` during the first domain."""
         self.memory_logits = torch.zeros(0)
-        """H_{t-1}(x) before the softmax, for every sample of the memory."""
+        """H_{t-1}(x) before the softmax for every sample of the memory, followed by
+        those for the mirror images if there is a ``flip``."""
         self.memory_embeddings = torch.zeros(0)
-        """E_{t-1}(x) for every sample of the memory."""
+        """E_{t-1}(x) in the same order."""
+        # self.model is H_{t-1}, None during the first domain.
         self._loader: TensorLoader | None = None
         self._domain_logits: Tensor | None = None
-        self._mirrored: tuple[Tensor, Tensor] | None = None
 
-    def __call__(self, x: Tensor, task_labels: Tensor | None = None) -> Tensor:
-        """The logits of H_{t-1}.
+    def require_replay(self, replay: BalancedReplayPlugin, plugin: Plugin) -> None:
+        """Check that this history model was created for the memory of ``replay``.
 
-        :param x: inputs.
-        :param task_labels: their task labels, for models that need them.
+        :param replay: the replay plugin of another plugin.
+        :param plugin: the other plugin.
+        :raises ValueError: if it was not.
         """
-        if self.model is None:
-            raise RuntimeError(
-                "There is no history model before the first domain ends."
+        if self.replay is not replay:
+            raise ValueError(
+                f"{type(plugin).__name__} needs the history model's outputs on the "
+                "memory: create HistoryModelPlugin(replay=...) with the same replay."
             )
-        with torch.no_grad():
-            return avalanche_forward(self.model, x, task_labels)
 
-    def current_logits(self, strategy: Any, n_current: int) -> Tensor:
+    def current_logits(self, strategy: Strategy, n_current: int) -> Tensor:
         """The logits of H_{t-1} on the mini-batch's samples of the current domain.
 
-        Those of a domain of tensors are computed when they are first asked for, all at
-        once in large batches, and looked up from then on. Where other inputs than the
-        domain's own come, from another loader or because they are augmented, H_{t-1}
-        is asked in each step.
+        Those of a domain of tensors are computed all at once in large batches, when
+        they are first needed, and looked up from then on. If the inputs are not the
+        domain's own, because another loader is used or because they are augmented,
+        H_{t-1} runs in each step.
 
         :param strategy: the strategy, in a training iteration.
         :param n_current: number of samples of the current domain, the first ones.
@@ -89,89 +88,74 @@ class HistoryModelPlugin(SupervisedPlugin):
             return self(x[:n_current], task_labels[:n_current])
         assert self._loader is not None
         if self._domain_logits is None:
-            self._domain_logits = self._about_domain(self._loader, strategy.device)
+            self._domain_logits = self._domain_outputs(self._loader, strategy.device)
         return self._domain_logits[given.positions.to(strategy.device)]
 
-    def _about_domain(self, loader: TensorLoader, device: torch.device) -> Tensor:
-        # Always in the same batches: a run that is taken up again gets the same bits.
+    def _domain_outputs(self, loader: TensorLoader, device: torch.device) -> Tensor:
+        # Always in the same batches, so that a resumed run gets the same bits.
         everything = torch.arange(len(loader.dataset))
         logits = []
-        for positions in everything.split(self.outputs_batch_size):
-            x, *_, task_labels = loader.batch(positions)
+        for positions in torch.split(everything, self.outputs_batch_size):
+            x, *_, task_labels = loader.source.batch(positions)
             logits.append(self(x.to(device), task_labels.to(device)))
         return torch.cat(logits)
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Ask H_{t-1} about the whole memory."""
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Compute the outputs of H_{t-1} on the whole memory."""
         loader = strategy.dataloader
         self._loader = loader if isinstance(loader, TensorLoader) else None
         if self.model is None or self.replay is None or len(self.replay.memory) == 0:
             return
-        inputs = self.replay.memory.fields[0]
-        self.memory_logits, self.memory_embeddings = self._about_memory(inputs)
-        if self.flip is not None:
-            self._mirrored = self._about_memory(inputs.flip(-1))
-
-    def _about_memory(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and embeddings of the memory's samples."""
-        assert self.model is not None and self.replay is not None
+        inputs, *_, tasks = self.replay.memory.fields
         size = max(1, self.outputs_batch_values // inputs[0].numel())
         size = min(size, self.outputs_batch_size)
-        tasks = self.replay.memory.fields[-1].split(size)
         logits, embeddings = [], []
-        for x, task_labels in zip(inputs.split(size), tasks, strict=True):
-            with EmbeddingTap(self.model, self.encoder) as tap:
-                logits.append(self(x, task_labels))
-            embeddings.append(tap.embeddings)
-        return torch.cat(logits), torch.cat(embeddings)
+        for images in (inputs,) if self.flip is None else (inputs, inputs.flip(-1)):
+            batches = zip(
+                torch.split(images, size), torch.split(tasks, size), strict=True
+            )
+            for x, task_labels in batches:
+                with EmbeddingTap(self.model, self.encoder) as tap:
+                    logits.append(self(x, task_labels))
+                embeddings.append(tap.embeddings)
+        self.memory_logits = torch.cat(logits)
+        self.memory_embeddings = torch.cat(embeddings)
 
     def batch_logits(self, batch: MemoryBatch) -> Tensor:
         """H_{t-1}(x) for a memory batch, as its samples go into the model.
 
         :param batch: the memory's part of the current mini-batch.
         """
-        mirrored = None if self._mirrored is None else self._mirrored[0]
-        return self._as_seen(batch, self.memory_logits, mirrored)
+        return self.memory_logits.index_select(0, self._rows(batch))
 
     def batch_embeddings(self, batch: MemoryBatch) -> Tensor:
         """E_{t-1}(x) for a memory batch, as its samples go into the model.
 
         :param batch: the memory's part of the current mini-batch.
         """
-        mirrored = None if self._mirrored is None else self._mirrored[1]
-        return self._as_seen(batch, self.memory_embeddings, mirrored)
+        return self.memory_embeddings.index_select(0, self._rows(batch))
 
-    def _as_seen(
-        self, batch: MemoryBatch, plain: Tensor, mirrored: Tensor | None
-    ) -> Tensor:
-        if mirrored is None or self.flip is None:
-            return plain.index_select(0, batch.positions)
-        flipped = self.flip.flipped[batch.n_current :, None]
-        return torch.where(flipped, mirrored[batch.positions], plain[batch.positions])
+    def _rows(self, batch: MemoryBatch) -> Tensor:
+        """Where the outputs for a memory batch are."""
+        if self.flip is None:
+            return batch.positions
+        first_mirrored = len(self.memory_logits) // 2
+        return batch.positions + first_mirrored * self.flip.flipped[batch.n_current :]
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Take the snapshot H_t."""
-        self.model = _frozen_copy(strategy.model)
+        self.model = frozen_copy(strategy.model)
         self._loader, self._domain_logits = None, None
 
     def state_dict(self) -> dict[str, Any]:
-        """The weights of H_{t-1}, from which all else follows."""
-        return {"model": None if self.model is None else self.model.state_dict()}
+        """The weights of H_{t-1}, from which everything else is computed."""
+        return {"model": self.weights()}
 
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
-        :param strategy: the strategy, whose model is one like H_{t-1}.
+        :param strategy: the strategy, whose model has the same architecture.
         """
-        self.model, self._domain_logits = None, None
-        if state["model"] is not None:
-            self.model = _frozen_copy(strategy.model)
-            self.model.load_state_dict(state["model"])
-
-
-def _frozen_copy(model: nn.Module) -> nn.Module:
-    return copy.deepcopy(model).eval().requires_grad_(False)
-
-
-__all__ = ["HistoryModelPlugin"]
+        self.load_weights(state["model"], strategy.model)
+        self._domain_logits = None

@@ -23,13 +23,13 @@ from udil_avalanche.theory.coefficients import (
 
 
 class AdaptiveOmega:
-    """Omega for the current domain: learned on V_0-1, or held still.
+    """Omega for the current domain: learned on V_0-1, or fixed.
 
     Learned coefficients are the softmax of three logits per past domain, which start at
     0 in every domain, so that Omega starts at 1/3 each.
 
     :param lr: learning rate of the logits' Adam.
-    :param fixed: holds (alpha, beta, gamma) still at this function of t, for t >= 2.
+    :param fixed: fixes (alpha, beta, gamma) at this function of t, for t >= 2.
     """
 
     def __init__(
@@ -41,27 +41,18 @@ class AdaptiveOmega:
         self.fixed = fixed
         self.logits = torch.zeros(0, 3)
         self._optimizer: torch.optim.Optimizer | None = None
-        self._values = Omega(*self.logits.unbind(dim=1))
-
-    @property
-    def learned(self) -> bool:
-        """Whether the coefficients adapt to the data."""
-        return self.fixed is None
-
-    @property
-    def values(self) -> Omega:
-        """The coefficients as they stand, as constants."""
-        return self._values
+        self.values = Omega(*self.logits.unbind(dim=1))
+        """The current coefficients, as constants."""
 
     def start_domain(self, n_past: int, device: torch.device | str = "cpu") -> None:
         """Begin domain t = ``n_past`` + 1.
 
         :param n_past: number of past domains.
-        :param device: where the coefficients live.
+        :param device: where to keep the coefficients.
         """
         if self.fixed is not None:
             values = torch.tensor(self.fixed(n_past + 1), device=device)
-            self._values = Omega(*values[:, None].expand(3, n_past))
+            self.values = Omega(*values[:, None].expand(3, n_past))
             return
         self.logits = torch.zeros(n_past, 3, device=device, requires_grad=True)
         self._optimizer = torch.optim.Adam([self.logits], lr=self.lr, fused=True)
@@ -69,26 +60,25 @@ class AdaptiveOmega:
 
     @torch.no_grad()
     def step(self, estimates: BoundEstimates, c: float) -> Tensor:
-        """One step of gradient descent on V_0-1; fixed coefficients stay.
+        """One step of gradient descent on V_0-1; fixed coefficients do not change.
 
         :param estimates: the errors and divergences of the current mini-batch.
         :param c: the paper's C.
         :return: V_0-1 before the step.
         """
-        if self._optimizer is None or not self.learned:
-            return coefficient_loss(self._values, estimates, c)
-        loss = coefficient_loss(self._values, estimates, c)
-        gradient = coefficient_gradient(self._values, estimates, c)
-        self.logits.grad = softmax_gradient(self._values, gradient)
-        self._optimizer.step()
-        self._refresh()
+        loss = coefficient_loss(self.values, estimates, c)
+        if self._optimizer is not None:
+            gradient = coefficient_gradient(self.values, estimates, c)
+            self.logits.grad = softmax_gradient(self.values, gradient)
+            self._optimizer.step()
+            self._refresh()
         return loss
 
     def state_dict(self) -> dict[str, Any]:
         """The logits and their optimizer; Omega follows from them, or is fixed."""
         adam = self._optimizer
         return {
-            "n_past": len(self._values.alpha),
+            "n_past": len(self.values.alpha),
             "logits": self.logits,
             "optimizer": None if adam is None else optimizer_state(adam),
         }
@@ -96,10 +86,10 @@ class AdaptiveOmega:
     def load_state_dict(
         self, state: dict[str, Any], device: torch.device | str = "cpu"
     ) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
-        :param device: where the coefficients live.
+        :param device: where to keep the coefficients.
         """
         self.start_domain(state["n_past"], device)
         if self._optimizer is not None and state["optimizer"] is not None:
@@ -109,7 +99,4 @@ class AdaptiveOmega:
             self._refresh()
 
     def _refresh(self) -> None:
-        self._values = softmax_coefficients(self.logits.detach())
-
-
-__all__ = ["AdaptiveOmega"]
+        self.values = softmax_coefficients(self.logits.detach())

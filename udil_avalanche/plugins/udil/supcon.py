@@ -4,6 +4,7 @@ from typing import Any
 
 from udil_avalanche.losses import supcon_loss
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 
 class SupConPlugin(EncoderPlugin):
@@ -26,11 +27,8 @@ class SupConPlugin(EncoderPlugin):
         self.lambda_s = lambda_s
         self.temperature = temperature
 
-    def before_backward(self, strategy: Any, **kwargs: Any) -> None:
+    def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add lambda_s V_s to the model's loss."""
         loss = supcon_loss(self.embeddings, strategy.mb_y, self.temperature)
         strategy.loss += self.lambda_s * loss
         self.terms = {"V_s": loss.detach()}
-
-
-__all__ = ["SupConPlugin"]

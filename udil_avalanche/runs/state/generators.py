@@ -6,60 +6,38 @@ from typing import Any
 import numpy as np
 import torch
 
+PYTHON = ("version", "internal", "next_gauss")
+NUMPY = ("kind", "keys", "position", "has_gauss", "cached_gauss")
+"""Names for the parts of the states that Python and NumPy return."""
+
 
 def generator_states() -> dict[str, Any]:
     """The states of all global generators, in tensors and plain values."""
-    version, internal, next_gauss = random.getstate()
-    numpy_state: Any = np.random.get_state(legacy=True)
-    kind, keys, position, has_gauss, cached_gauss = numpy_state
-    states: dict[str, Any] = {
-        "python": {
-            "version": version,
-            "internal": torch.tensor(internal),
-            "next_gauss": next_gauss,
-        },
-        "numpy": {
-            "kind": kind,
-            "keys": torch.from_numpy(keys.astype(np.int64)),
-            "position": position,
-            "has_gauss": has_gauss,
-            "cached_gauss": cached_gauss,
-        },
+    python = dict(zip(PYTHON, random.getstate(), strict=True))
+    numpy: dict[str, Any] = dict(zip(NUMPY, np.random.get_state(), strict=True))
+    has_mps = torch.backends.mps.is_available()
+    return {
+        "python": python | {"internal": torch.tensor(python["internal"])},
+        "numpy": numpy | {"keys": torch.from_numpy(numpy["keys"].astype(np.int64))},
         "torch": torch.get_rng_state(),
-        "cuda": [],
-        "mps": None,
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "mps": torch.mps.get_rng_state() if has_mps else None,
     }
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state_all()
-    if torch.backends.mps.is_available():
-        states["mps"] = torch.mps.get_rng_state()
-    return states
 
 
 def set_generator_states(states: dict[str, Any]) -> None:
-    """Put the generators back to where :func:`generator_states` found them.
+    """Set the generators back to what :func:`generator_states` returned.
 
     :param states: what it returned. States of devices that this machine does not have
-        are left out.
+        are ignored.
     """
-    python, numpy = states["python"], states["numpy"]
-    random.setstate(
-        (python["version"], tuple(python["internal"].tolist()), python["next_gauss"])
-    )
-    np.random.set_state(
-        (
-            numpy["kind"],
-            numpy["keys"].numpy().astype(np.uint32),
-            numpy["position"],
-            numpy["has_gauss"],
-            numpy["cached_gauss"],
-        )
-    )
+    python, numpy = dict(states["python"]), dict(states["numpy"])
+    python["internal"] = tuple(python["internal"].tolist())
+    numpy["keys"] = numpy["keys"].numpy().astype(np.uint32)
+    random.setstate(tuple(python[name] for name in PYTHON))
+    np.random.set_state(tuple(numpy[name] for name in NUMPY))
     torch.set_rng_state(states["torch"])
     if len(states["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(states["cuda"])
     if states["mps"] is not None and torch.backends.mps.is_available():
         torch.mps.set_rng_state(states["mps"])
-
-
-__all__ = ["generator_states", "set_generator_states"]

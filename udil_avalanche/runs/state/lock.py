@@ -1,41 +1,49 @@
 """One process at a time in a run folder."""
 
-import fcntl
 import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from udil_avalanche.errors import RunLocked
+from filelock import FileLock, Timeout
 
-NAME = ".lock"
+from udil_avalanche.errors import RunLocked
+from udil_avalanche.runs.run_folder import LOCK_FILE
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep other processes out of a folder, which is made if it is missing.
 
-    The lock is the operating system's, on a file that stays behind; it goes with the
-    process that holds it, however that may end.
+    The lock is the operating system's, on a file that stays behind. It is released
+    when the process ends, however it ends.
 
     :param folder: the folder.
     :raises RunLocked: if another process is at work in it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / NAME).open("a+", errors="replace") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            holder = " ".join(file.read(200).split()) or "another process"
-            raise RunLocked(
-                f"{holder} is at work in {folder}: wait until it is done, or stop it"
-            ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {platform.node()}\n")
-        file.flush()
+    file = folder / LOCK_FILE
+    lock = FileLock(file, blocking=False, preserve_lock_file=True, on_acquired=_sign)
+    try:
+        held = lock.acquire()
+    except Timeout:
+        raise RunLocked(
+            f"{_holder(file)} is at work in {folder}: wait until it is done, or stop it"
+        ) from None
+    with held:
         yield
 
 
-__all__ = ["NAME", "locked"]
+def _sign(descriptor: int) -> None:
+    """Write who holds the lock. The first byte stays empty: Windows locks it, and then
+    no other process can read it."""
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f" process {os.getpid()} on {platform.node()}\n".encode())
+
+
+def _holder(file: Path) -> str:
+    with file.open("rb", buffering=0) as content:
+        content.seek(1)
+        signature = content.read(200).decode(errors="replace")
+    return " ".join(signature.split()) or "another process"

@@ -1,36 +1,31 @@
-"""The batches of an epoch that was broken off."""
+"""The remaining batches of an interrupted epoch."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from udil_avalanche.runs.state.generators import set_generator_states
 
 
+@dataclass
 class ResumedEpoch:
-    """What is left of an epoch, from any loader whose order follows from the random
-    generators as the epoch begins: those of torch and that of tensors do.
+    """The rest of an epoch, from any loader whose order depends only on the random
+    generators at the beginning of the epoch: torch's loaders and the tensor loader do.
 
-    It lets the loader begin its epoch once more as it did, passes over the batches that
-    were done, and then puts the generators to where the last of these had left them.
+    The loader begins its epoch again with the same generators, the batches that are
+    done are skipped, and then the generators are set to what they were after these.
 
-    :param loader: the loader; it may draw further numbers for each batch, for instance
-        to augment images.
-    :param n_done: batches that were done.
-    :param rng_at_start: the generators when the epoch began.
+    :param loader: the loader; it may draw more random numbers for each batch, for
+        instance to augment images.
+    :param n_done: batches that are done.
+    :param rng_at_start: the generators at the beginning of the epoch.
     :param rng_at_resume: the generators after the last batch that was done.
     """
 
-    def __init__(
-        self,
-        loader: Any,
-        n_done: int,
-        rng_at_start: dict[str, Any],
-        rng_at_resume: dict[str, Any],
-    ) -> None:
-        self.loader = loader
-        self.n_done = n_done
-        self.rng_at_start = rng_at_start
-        self.rng_at_resume = rng_at_resume
+    loader: Any
+    n_done: int
+    rng_at_start: dict[str, Any]
+    rng_at_resume: dict[str, Any]
 
     def __len__(self) -> int:
         return len(self.loader)
@@ -42,6 +37,3 @@ class ResumedEpoch:
             next(batches, None)
         set_generator_states(self.rng_at_resume)
         yield from batches
-
-
-__all__ = ["ResumedEpoch"]

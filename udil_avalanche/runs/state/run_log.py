@@ -1,28 +1,31 @@
-"""What a run has come to, besides what its strategy holds."""
+"""What a run has measured so far, and how long it took."""
 
 import time
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
+@dataclass
 class RunLog:
     """The experiences that are done, what was measured after each, and the time, which
     adds up over all parts of an interrupted run.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[dict[str, Any]] = []
-        """What was measured after each experience, in their order."""
-        self.seconds = 0.0
-        """Time of training, evaluation and saving so far."""
-        self.experience_seconds = 0.0
-        """The part of it that belongs to the present experience."""
-        self.seconds_saving = 0.0
-        """The part of it that went into saving."""
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    """What was measured after each experience, in their order."""
+    seconds: float = 0.0
+    """Time of training, evaluation and saving so far."""
+    experience_seconds: float = 0.0
+    """The part of it that belongs to the current experience."""
+    seconds_saving: float = 0.0
+    """The part of it that went into saving."""
+
+    def __post_init__(self) -> None:
         self._ticked = time.perf_counter()
 
     @property
     def experiences_done(self) -> int:
-        """Number of experiences that are done: domains, but for joint training."""
+        """Number of experiences that are done: of domains, except in joint training."""
         return len(self.lines)
 
     def tick(self) -> None:
@@ -33,12 +36,12 @@ class RunLog:
         self._ticked = now
 
     def begin(self) -> None:
-        """Leave what came before the first experience out of its time."""
+        """Do not count what came before the first experience in its time."""
         self.tick()
         self.experience_seconds = 0.0
 
     def end_experience(self, line: dict[str, Any]) -> None:
-        """Count a experience.
+        """Count an experience.
 
         :param line: what was measured.
         """
@@ -46,23 +49,13 @@ class RunLog:
         self.experience_seconds = 0.0
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it, in plain values."""
-        return {
-            "lines": self.lines,
-            "seconds": self.seconds,
-            "experience_seconds": self.experience_seconds,
-            "seconds_saving": self.seconds_saving,
-        }
+        """The log in plain values."""
+        return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what :meth:`state_dict` returned.
 
         :param state: the dictionary of the earlier part.
         """
-        self.lines = list(state["lines"])
-        self.seconds = float(state["seconds"])
-        self.experience_seconds = float(state["experience_seconds"])
-        self.seconds_saving = float(state["seconds_saving"])
-
-
-__all__ = ["RunLog"]
+        for each in fields(self):
+            setattr(self, each.name, state[each.name])

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from avalanche.training.plugins import SupervisedPlugin
-from avalanche.training.templates import SupervisedTemplate
 
-from udil_avalanche.errors import RunError, RunStopped
+from udil_avalanche.errors import RunError
+from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.generators import generator_states, set_generator_states
 from udil_avalanche.runs.state.resumed_epoch import ResumedEpoch
@@ -16,45 +15,48 @@ from udil_avalanche.runs.state.run_log import RunLog
 from udil_avalanche.runs.state.stop import StopRequest
 from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
 
+_MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError)
+"""What loading a state that does not fit may raise."""
 
-class SavingPlugin(SupervisedPlugin):
-    """Saves the state of a run between domains and, by time, between two iterations of
-    one, and lets a new strategy go on from there as if nothing had happened.
 
-    A state between domains is loaded into the strategy, and the next domain begins as
-    ever. To go on within a domain,
+class SavingPlugin(Plugin):
+    """Saves the state of a run after each domain and, every few seconds, between two
+    iterations, and lets a new strategy go on from there as if nothing had happened.
 
-    1. the state is loaded before ``train`` is called, so that all that happens at the
-       domain's beginning finds the memory and the models that it found then, and works
-       out what the state leaves out;
-    2. it is loaded once more when the first epoch is about to begin, over all that the
-       domain's beginning has changed: coefficients, optimizers, counters;
-    3. Avalanche's loop is given the epochs that are left, and the first of them the
-       batches that are left
+    To go on between two domains, the state is loaded into the strategy. To go on within
+    a domain,
+
+    1. the state is loaded before ``train`` is called, so that the plugins find the
+       memory and the models that they found when the domain began, and compute what the
+       state leaves out;
+    2. it is loaded again just before the first epoch, over what the plugins changed
+       when the domain began: coefficients, optimizers, counters;
+    3. Avalanche's loop gets only the remaining epochs, and the first of them only its
+       remaining batches
        (:class:`~udil_avalanche.runs.state.resumed_epoch.ResumedEpoch`).
 
-    It has to be called after all other plugins, Avalanche's clock included:
-    :meth:`attach` appends it to the list of a strategy that is there already.
+    It has to be called after all other plugins and Avalanche's clock, so it is appended
+    to ``strategy.plugins`` when the strategy is complete.
 
     :param states: where to save.
-    :param record: what is saved beside the strategy.
+    :param log: is saved together with the strategy.
     :param every: seconds between two states within a domain.
     :param stop: whether to save and stop.
-    :param before_saving: called first, to write out what others hold back.
+    :param before_saving: called first, to write out what others have buffered.
     """
 
     def __init__(
         self,
         states: StateFolder,
-        record: RunLog,
+        log: RunLog,
         *,
         every: float,
         stop: StopRequest,
-        before_saving: Callable[[], None] = lambda: None,
+        before_saving: Callable[[], None],
     ) -> None:
         super().__init__()
         self.states = states
-        self.record = record
+        self.log = log
         self.every = every
         self.stop = stop
         self.before_saving = before_saving
@@ -63,22 +65,15 @@ class SavingPlugin(SupervisedPlugin):
         self._all_epochs = 0
         self._saved = time.monotonic()
 
-    def attach(self, strategy: SupervisedTemplate) -> None:
-        """Have it called by a strategy, after all plugins that are there.
+    def resume(self, strategy: Strategy, state: dict[str, Any]) -> None:
+        """Go on from a state: with the next domain, or within one.
 
-        :param strategy: the strategy.
-        """
-        strategy.plugins.append(self)
-
-    def resume(self, strategy: SupervisedTemplate, state: dict[str, Any]) -> None:
-        """Go on from a state: with the next domain, or with the rest of one.
-
-        :param strategy: a strategy that was made like the one that was saved.
+        :param strategy: a strategy that was built like the one that was saved.
         :param state: what was saved.
-        :raises RunError: if it is the state of something else.
+        :raises RunError: if the state does not fit the strategy.
         """
         try:
-            self.record.load_state_dict(state["record"])
+            self.log.load_state_dict(state["record"])
             load_strategy_state(strategy, state["strategy"])
             set_generator_states(state["generators"])
             if state["epoch_began"] is not None:
@@ -87,19 +82,19 @@ class SavingPlugin(SupervisedPlugin):
             reason = " ".join(str(error).split())[:200]
             raise RunError(
                 f"the state in {self.states.path} does not fit the run: {reason}\n"
-                f"To start anew, remove {self.states.path.parent}"
+                f"To start again, remove {self.states.path.parent}"
             ) from error
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Leave out the epochs that were done."""
+    def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Skip the epochs that are done."""
         if self._resumed is not None:
-            # The loop asks once how many there are, before the first of them begins.
+            # Avalanche's loop reads the number once, before the first epoch.
             self._all_epochs = strategy.train_epochs
             done = self._resumed["strategy"]["clock"]["train_exp_epochs"]
             strategy.train_epochs -= done
 
-    def before_training_epoch(self, strategy: Any, **kwargs: Any) -> None:
-        """Go on within the epoch, or note how the random generators begin it."""
+    def before_training_epoch(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Go on within the epoch, or keep the random generators at its beginning."""
         if self._resumed is None:
             self._epoch_began = generator_states()
             return
@@ -114,77 +109,64 @@ class SavingPlugin(SupervisedPlugin):
             rng_at_resume=state["generators"],
         )
 
-    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
-        """Save if it is time, or if the run is to stop."""
-        stop = self.stop.signal_number is not None
-        if stop or time.monotonic() - self._saved >= self.every:
-            self._require_finite_weights(strategy)
-            self.save(strategy)
-        if stop:
-            self._stop(f"in domain {self.record.experiences_done + 1}", strategy)
+    def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Save if it is time to, or if the run was asked to stop."""
+        stopping = self.stop.signal_number is not None
+        if stopping or time.monotonic() - self._saved >= self.every:
+            self._save(strategy, where=f"in domain {self.log.experiences_done + 1}")
 
-    def after_training_epoch(self, strategy: Any, **kwargs: Any) -> None:
-        """Give the next epoch its loader back."""
+    def after_training_epoch(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Give the next epoch its own loader back."""
         if isinstance(strategy.dataloader, ResumedEpoch):
             strategy.dataloader = strategy.dataloader.loader
 
-    def end_domain(self, strategy: SupervisedTemplate, line: dict[str, Any]) -> None:
-        """Save between two domains; stop there if the run is to.
+    def end_domain(self, strategy: Strategy, line: dict[str, Any]) -> None:
+        """Save after a domain; stop there if the run was asked to.
 
         :param strategy: the strategy.
         :param line: what was measured.
         """
-        self._require_finite_weights(strategy)
         self._epoch_began = None
-        self.record.end_experience(line)
-        self.save(strategy)
-        if self.stop.signal_number is not None:
-            self._stop(f"after domain {self.record.experiences_done}", strategy)
+        self.log.end_experience(line)
+        self._save(strategy, where=f"after domain {self.log.experiences_done}")
 
-    def save(self, strategy: SupervisedTemplate) -> None:
-        """Save the state as it is now.
+    def _save(self, strategy: Strategy, where: str) -> None:
+        """Save the state, and stop if the run was asked to.
 
         :param strategy: the strategy, between two iterations.
-        :raises RunError: if the disk refuses.
+        :param where: where that is, for messages.
+        :raises RunError: if it cannot be written, or if nothing can be learned from it.
+        :raises RunStopped: if the run was asked to stop.
         """
         begin = time.perf_counter()
+        where = f"{where}, after step {strategy.clock.train_iterations}"
+        # The loss is not enough: it was computed before the step.
+        for name, values in strategy.model.state_dict().items():
+            if not torch.isfinite(values).all():
+                raise RunError(
+                    f"{name} is no longer finite {where}: try a smaller lr\n"
+                    f"The last state before it, if any, is in {self.states.path}"
+                )
         self.before_saving()
-        self.record.tick()
+        self.log.tick()
         self.states.write(
             {
-                "record": self.record.state_dict(),
+                "record": self.log.state_dict(),
                 "strategy": strategy_state(strategy),
                 "generators": generator_states(),
                 "epoch_began": self._epoch_began,
             }
         )
-        self.record.seconds_saving += time.perf_counter() - begin
+        self.log.seconds_saving += time.perf_counter() - begin
         self._saved = time.monotonic()
-
-    def _require_finite_weights(self, strategy: SupervisedTemplate) -> None:
-        """Keep the last state that can be learned from: a loss shows only in the next
-        step that the one before has led nowhere."""
-        for name, values in strategy.model.state_dict().items():
-            if not torch.isfinite(values).all():
-                raise RunError(
-                    f"{name} is no longer finite after step "
-                    f"{strategy.clock.train_exp_iterations} of domain "
-                    f"{self.record.experiences_done + 1}: try a smaller lr\n"
-                    f"The last state before it, if any, is in {self.states.path}"
-                )
-
-    def _stop(self, where: str, strategy: SupervisedTemplate) -> None:
-        assert self.stop.signal_number is not None
-        raise RunStopped(
-            f"stopped {where}, after step {strategy.clock.train_iterations}; all is "
-            "saved, and the same command goes on from there",
-            self.stop.signal_number,
+        self.stop.check(
+            f"stopped {where}; the state is saved, and the same command goes on from "
+            "there"
         )
 
 
 def first_step(state: dict[str, Any] | None) -> int | None:
-    """The first training step that comes after a state, by which its log is to be
-    continued.
+    """The first training step after a state, at which TensorBoard's log goes on.
 
     :param state: what was saved, if anything was.
     """
@@ -193,13 +175,6 @@ def first_step(state: dict[str, Any] | None) -> int | None:
     try:
         step = int(state["strategy"]["clock"]["train_iterations"])
     except _MISFITS:
-        # Of something else: it is refused when the run is to go on from it.
-        return None
-    # What is measured between two domains belongs to the step before.
+        return None  # SavingPlugin.resume refuses this state and says why.
+    # What is measured between two domains belongs to the step before it.
     return step if state.get("epoch_began") is not None else step + 1
-
-
-_MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError)
-
-
-__all__ = ["SavingPlugin", "first_step"]

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
-from avalanche.training.templates import SupervisedTemplate
-
 from udil_avalanche.plugins.shared.optimizer_state import (
     load_optimizer_state,
     optimizer_state,
 )
+from udil_avalanche.plugins.shared.plugin import Strategy
 
 CLOCK = (
     "train_iterations",
@@ -23,71 +22,53 @@ CLOCK = (
 
 
 @runtime_checkable
-class StatefulPlugin(Protocol):
-    """A plugin that keeps something from one training iteration to the next."""
+class Stateful(Protocol):
+    """A plugin or a metric that keeps something from one iteration to the next."""
 
     def state_dict(self) -> dict[str, Any]:
         """What it keeps, in nested dictionaries and lists of tensors and plain values.
 
-        What it works out anew in ``before_training_exp``, from the rest of the state,
-        may be left out.
+        A plugin may leave out what ``before_training_exp`` computes from the rest.
         """
 
-    def load_state_dict(self, state: dict[str, Any], strategy: Any) -> None:
+    def load_state_dict(self, state: dict[str, Any], *strategy: Any) -> None:
         """Go on from what :meth:`state_dict` returned.
 
         :param state: the dictionary, its tensors on the CPU.
-        :param strategy: the strategy, its model loaded already.
+        :param strategy: for a plugin, the strategy, with its model already loaded.
         """
 
 
-@runtime_checkable
-class StatefulMetric(Protocol):
-    """A metric that keeps something from one training iteration to the next."""
+def strategy_state(strategy: Strategy) -> dict[str, Any]:
+    """Everything that a strategy needs to go on after an iteration, except the data.
 
-    def state_dict(self) -> dict[str, Any]:
-        """What it keeps."""
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` returned."""
-
-
-def strategy_state(strategy: SupervisedTemplate) -> dict[str, Any]:
-    """All that a strategy needs to go on after an iteration, but for the data.
-
-    :param strategy: its plugins are saved if they are :class:`StatefulPlugin`.
+    :param strategy: its plugins and metrics are saved if they are :class:`Stateful`.
     """
+    plugins, metrics = _stateful(strategy)
     return {
         "model": strategy.model.state_dict(),
         "optimizer": optimizer_state(strategy.optimizer),
-        "plugins": {
-            name: plugin.state_dict()
-            for name, plugin in _named(strategy.plugins, StatefulPlugin)
-        },
-        "metrics": {
-            name: metric.state_dict()
-            for name, metric in _named(strategy.evaluator.metrics, StatefulMetric)
-        },
+        "plugins": {name: plugin.state_dict() for name, plugin in plugins.items()},
+        "metrics": {name: metric.state_dict() for name, metric in metrics.items()},
         "clock": {counter: getattr(strategy.clock, counter) for counter in CLOCK},
     }
 
 
-def load_strategy_state(strategy: SupervisedTemplate, state: dict[str, Any]) -> None:
+def load_strategy_state(strategy: Strategy, state: dict[str, Any]) -> None:
     """Let a strategy go on from what :func:`strategy_state` returned.
 
-    :param strategy: a strategy that was made like the one that was saved.
+    :param strategy: a strategy that was built like the one that was saved.
     :param state: the state.
-    :raises ValueError: if it is one of another strategy.
+    :raises ValueError: if it is the state of another strategy.
     """
-    plugins = dict(_named(strategy.plugins, StatefulPlugin))
-    metrics = dict(_named(strategy.evaluator.metrics, StatefulMetric))
+    plugins, metrics = _stateful(strategy)
     if state["plugins"].keys() != plugins.keys():
         raise ValueError(
-            f"it is of {', '.join(state['plugins'])}, not of {', '.join(plugins)}"
+            f"it has {', '.join(state['plugins'])}, not {', '.join(plugins)}"
         )
     strategy.model.to(strategy.device)
     if strategy.optimized_param_id is None:
-        # Or Avalanche empties the optimizer when it sees the model for the first time.
+        # Otherwise Avalanche resets the optimizer when it first sees the model.
         strategy.make_optimizer(reset_optimizer_state=True)
     strategy.model.load_state_dict(state["model"])
     load_optimizer_state(strategy.optimizer, state["optimizer"])
@@ -99,19 +80,15 @@ def load_strategy_state(strategy: SupervisedTemplate, state: dict[str, Any]) -> 
         setattr(strategy.clock, counter, state["clock"][counter])
 
 
-def _named(candidates: list[Any], kind: type) -> Iterator[tuple[str, Any]]:
-    """Those of a kind, by the names of their classes, which several may share."""
-    seen: Counter[str] = Counter()
-    for each in candidates:
-        if isinstance(each, kind):
-            name = type(each).__name__
-            seen[name] += 1
-            yield (name if seen[name] == 1 else f"{name} {seen[name]}"), each
-
-
-__all__ = [
-    "StatefulMetric",
-    "StatefulPlugin",
-    "load_strategy_state",
-    "strategy_state",
-]
+def _stateful(strategy: Strategy) -> Iterator[dict[str, Stateful]]:
+    """The plugins and the metrics with a state, by the names of their classes; the
+    second of a class is called ``<name> 2``."""
+    for candidates in (strategy.plugins, strategy.evaluator.metrics):
+        seen: Counter[str] = Counter()
+        named = {}
+        for each in candidates:
+            if isinstance(each, Stateful):
+                name = type(each).__name__
+                seen[name] += 1
+                named[name if seen[name] == 1 else f"{name} {seen[name]}"] = each
+        yield named

@@ -1,4 +1,4 @@
-"""Trees of tensors and plain values, taken apart for storage."""
+"""Nested dictionaries of tensors and plain values, split for storage."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ MARK = "__tensor__"
 def split(tree: Any) -> tuple[Any, dict[str, Tensor]]:
     """Take the tensors out of a tree of dictionaries and sequences.
 
-    :param tree: its keys are strings; its leaves are tensors or what JSON knows.
-    :return: the tree with a reference in the place of each tensor, and the tensors by
-        the names that the references give them, on the CPU.
+    :param tree: its keys are strings; its leaves are tensors or values that JSON has.
+    :return: the tree with a reference in place of each tensor, and the tensors by the
+        names in the references, on the CPU.
     """
     tensors: dict[str, Tensor] = {}
     storages: set[int] = set()
@@ -23,7 +23,7 @@ def split(tree: Any) -> tuple[Any, dict[str, Tensor]]:
         match node:
             case Tensor():
                 tensor = node.detach().cpu().contiguous()
-                # A file of tensors does not hold two views of the same numbers.
+                # safetensors refuses two views of the same numbers.
                 if tensor.untyped_storage().data_ptr() in storages:
                     tensor = tensor.clone()
                 storages.add(tensor.untyped_storage().data_ptr())
@@ -44,10 +44,10 @@ def split(tree: Any) -> tuple[Any, dict[str, Tensor]]:
 
 
 def join(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """The inverse of :func:`split`; tuples have become lists.
+    """The inverse of :func:`split`; tuples come back as lists.
 
     :param plain: the tree with references.
-    :param tensors: what they refer to.
+    :param tensors: the tensors that they refer to.
     """
     match plain:
         case dict():
@@ -57,6 +57,3 @@ def join(plain: Any, tensors: Mapping[str, Tensor]) -> Any:
         case list():
             return [join(item, tensors) for item in plain]
     return plain
-
-
-__all__ = ["join", "split"]

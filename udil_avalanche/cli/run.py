@@ -1,0 +1,166 @@
+"""Learn the domains of a benchmark one after another.
+
+torch and Avalanche are loaded only when the settings are right and there is something
+to compute.
+"""
+
+import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from udil_avalanche.cli.parser import refuse_unknown_options
+from udil_avalanche.errors import RunError
+from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
+from udil_avalanche.recipes.names import nearest
+from udil_avalanche.recipes.recipe import Recipe, summary
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.recipes.settings import meanings
+from udil_avalanche.runs.run_folder import RunFolder
+
+OPTIONS = (
+    "memory",
+    "seed",
+    "epochs",
+    "domains",
+    "train_per_domain",
+    "output",
+    "data",
+    "device",
+)
+"""The settings with an option of their own; the others are given as key=value."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options.
+
+    :param parser: the parser of the command.
+    """
+    parser.usage = "%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]"
+    parser.epilog = (
+        "Every other setting is given as key=value, for instance lr=0.01; --list with "
+        "a strategy and a benchmark shows them all."
+    )
+    parser.add_argument("--strategy", metavar="NAME", help=" | ".join(METHODS))
+    parser.add_argument("--benchmark", metavar="NAME", help=" | ".join(BENCHMARKS))
+    meaning = meanings(RunSettings)
+    for key in OPTIONS:
+        option = f"--{key.replace('_', '-')}"
+        parser.add_argument(option, metavar="VALUE", help=meaning[key])
+    parser.add_argument("--config", metavar="FILE", help="YAML file with settings")
+    parser.add_argument(
+        "--list", action="store_true", help="show strategies, benchmarks or settings"
+    )
+    parser.set_defaults(parser=parser)
+
+
+def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Run, or show what could be run.
+
+    :param given: the options.
+    :param rest: settings as key=value.
+    :return: the exit code.
+    """
+    recipes: list[Recipe] = [*METHODS.values(), *BENCHMARKS.values()]
+    settings_names = {key for each in recipes for key in each.settings.model_fields}
+    refuse_unknown_options(rest, given.parser, settings_names)
+    if given.list and not (given.strategy and given.benchmark):
+        if given.strategy:
+            nearest(given.strategy, METHODS, "strategy")
+        if given.benchmark:
+            nearest(given.benchmark, BENCHMARKS, "benchmark")
+        print(_names())
+        return 0
+    options = {key: getattr(given, key) for key in OPTIONS}
+    settings = resolve(
+        given.strategy,
+        given.benchmark,
+        config_file=given.config,
+        options={key: value for key, value in options.items() if value is not None},
+        overrides=rest,
+    )
+    if given.list:
+        print(_values_and_meanings(settings))
+    else:
+        _run(settings)
+    return 0
+
+
+def _names() -> str:
+    def lines(known: Mapping[str, Recipe]) -> list[str]:
+        return [f"  {name:<16}{summary(recipe)}" for name, recipe in known.items()]
+
+    return "\n".join(
+        [
+            "strategies",
+            *lines(METHODS),
+            "benchmarks",
+            *lines(BENCHMARKS),
+            "",
+            "Their settings: --list --strategy NAME --benchmark NAME",
+        ]
+    )
+
+
+def _values_and_meanings(settings: RunSettings) -> str:
+    meaning = meanings(type(settings))
+    rows = {
+        key: f"{key} = {'null' if value is None else value}"
+        for key, value in as_dict(settings).items()
+    }
+    margin = max(map(len, rows.values())) + 2
+    width = max(shutil.get_terminal_size().columns, margin + 30)
+    return "\n".join(
+        textwrap.fill(
+            meaning[key],
+            width,
+            initial_indent=row.ljust(margin),
+            subsequent_indent=" " * margin,
+        )
+        for key, row in rows.items()
+    )
+
+
+def _run(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    if folder.is_done:
+        folder.check_settings(settings)
+        folder.check()
+        print("This run is done already; to run it again, remove its folder.")
+    else:
+        from udil_avalanche.runs.experiment import run
+
+        run(settings, say=print)
+    try:
+        print(_summary(folder))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{folder.path / 'result.json'} is not the result of a run\n"
+            f"To run it again, remove {folder.path}"
+        ) from error
+
+
+def _summary(folder: RunFolder) -> str:
+    result = folder.result()
+    usual_data = BENCHMARKS[result["benchmark"]].data
+    standing_in = usual_data and result["data"] not in usual_data
+    held_out = result["settings"]["validation"]
+    lines = {
+        "average accuracy": _percent(result["avg_acc"]),
+        "forgetting": _percent(result["forgetting"]),
+        "forward transfer": _percent(result["forward_transfer"]),
+        "time": f"{result['seconds']:.0f} s, {result['steps']} steps",
+        "data": result["data"] + (", not the benchmark's own" if standing_in else ""),
+        "folder": str(folder.path),
+    }
+    if held_out:
+        lines["tested on"] = f"{held_out:.0%} of the training data, held out"
+    if sys.stdout.isatty():
+        lines["pictures"] = ", ".join(folder.pictures())
+    title = "{strategy} on {benchmark}, memory {memory}, seed {seed}".format(**result)
+    return "\n".join([title, *(f"  {key:<18}{line}" for key, line in lines.items())])
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} %"

@@ -1,0 +1,42 @@
+"""Image folders."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from udil_avalanche.recipes.benchmarks.images import (
+    DEFAULTS,
+    ImageSettings,
+    build_image_model,
+    image_plugins,
+)
+from udil_avalanche.recipes.recipe import BenchmarkRecipe
+from udil_avalanche.recipes.settings import Role, arguments
+from udil_avalanche.recipes.types import DomainScenario
+
+
+class FoldersSettings(ImageSettings):
+    """Your own images: DATA/<domain>/<class>/*.jpg, *.png, ..."""
+
+    domains: Annotated[int, Role.TASK] = Field(0, ge=0)
+    """number of domains, the first ones in their order; 0: all"""
+    order: Annotated[str | None, Role.TASK] = None
+    """names of the domains, in the order to learn them, separated by commas; null: all,
+    in natural order"""
+
+
+def _build(settings: FoldersSettings) -> DomainScenario:
+    from udil_avalanche.benchmarks import folders
+
+    return folders(settings.data, **arguments(folders, settings))
+
+
+FOLDERS = BenchmarkRecipe(
+    "folders",
+    "folders",
+    FoldersSettings,
+    _build,
+    build_image_model,
+    defaults=DEFAULTS,
+    plugins=image_plugins,
+)

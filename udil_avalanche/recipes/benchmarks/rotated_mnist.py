@@ -1,0 +1,31 @@
+"""Rotated MNIST."""
+
+from typing import Annotated
+
+from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
+from udil_avalanche.recipes.recipe import BenchmarkRecipe
+from udil_avalanche.recipes.settings import Role, RunSettings, arguments
+from udil_avalanche.recipes.types import DomainScenario
+
+
+class RotatedMnistSettings(RunSettings):
+    """MNIST, domain t turned by an angle from [9(t-1), 9t) degrees."""
+
+    per_image_angles: Annotated[bool, Role.TASK] = False
+    """draw an angle for every image instead of one for the whole domain"""
+
+
+def _build(settings: RotatedMnistSettings) -> DomainScenario:
+    from udil_avalanche.benchmarks import rotated_mnist
+
+    return rotated_mnist(settings.data, **arguments(rotated_mnist, settings))
+
+
+ROTATED_MNIST = BenchmarkRecipe(
+    "rotated_mnist",
+    "Rotated MNIST",
+    RotatedMnistSettings,
+    _build,
+    build_perceptron,
+    data=("mnist",),
+)
