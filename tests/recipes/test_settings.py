@@ -1,15 +1,15 @@
 """Settings of methods and benchmarks, and how they join."""
 
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 import pytest
 
-from udil_avalanche import plugins
+from udil_avalanche.models import mlp
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
+from udil_avalanche.recipes.build import build_strategy
 from udil_avalanche.recipes.resolve import run_settings_class
 from udil_avalanche.recipes.settings import Role, meanings, own_settings, role_of
-from udil_avalanche.strategies import UDIL
 
 RECIPES = [*METHODS.values(), *BENCHMARKS.values()]
 
@@ -66,49 +66,29 @@ def test_the_size_of_images_changes_what_is_learned() -> None:
     assert role_of(field) is Role.TASK
 
 
-def test_settings_of_udil_have_the_defaults_of_its_constructor() -> None:
-    names = {"memory": "mem_size", "memory_batch": "batch_size_mem", "C": "c"}
-    constructor = {
-        name: parameter.default
-        for name, parameter in signature(UDIL).parameters.items()
-        if parameter.kind is Parameter.KEYWORD_ONLY
-    }
-    settings = {
-        names.get(key, key): value
-        for key, value in as_dict(METHODS["UDIL"].settings()).items()
-    }
-    own = constructor.keys() & settings.keys() - {"optimizer", "device"}
-    assert len(own) >= 14
-    for name in own:
-        assert settings[name] == constructor[name], name
+def defaults_of(strategy: Any) -> dict[str, set[Any]]:
+    """The defaults of all parameters of a strategy of ours and of its plugins."""
+    found: dict[str, set[Any]] = {}
+    for kind in map(type, [strategy, *strategy.plugins]):
+        if kind.__module__.startswith("udil_avalanche"):
+            for name, parameter in signature(kind).parameters.items():
+                found.setdefault(name, set()).add(parameter.default)
+    return found
 
 
-@pytest.mark.parametrize(
-    ("strategy", "plugin", "names"),
-    [
-        ("oEWC", plugins.OnlineEWCPlugin, {"fisher_samples": "n_samples"}),
-        ("SI", plugins.SynapticIntelligencePlugin, {}),
-        ("LwF", plugins.LwFPlugin, {}),
-        ("GEM", plugins.GEMPlugin, {}),
-        ("A-GEM", plugins.AGEMPlugin, {"memory_batch": "sample_size"}),
-        ("ER", plugins.BalancedReplayPlugin, {"memory_batch": "batch_size_mem"}),
-        ("DER++", plugins.DERPlugin, {"memory_batch": "batch_size_mem"}),
-        ("CLS-ER", plugins.CLSERPlugin, {}),
-        ("ESM-ER", plugins.ESMERPlugin, {}),
-    ],
-)
-def test_settings_of_a_baseline_have_the_defaults_of_its_plugin(
-    strategy: str, plugin: Any, names: dict[str, str]
-) -> None:
-    shared = METHODS["ER"].settings if strategy in ("CLS-ER", "ESM-ER") else RunSettings
-    own = {
-        names.get(key, key): field.default
-        for key, field in METHODS[strategy].settings.model_fields.items()
-        if key not in shared.model_fields
+@pytest.mark.parametrize("name", METHODS)
+def test_settings_have_the_defaults_of_the_constructors(name: str, silent: Any) -> None:
+    names = {
+        "memory_batch": ("batch_size_mem", "sample_size"),
+        "C": ("c",),
+        "fisher_samples": ("n_samples",),
+        "coefficients": (),
     }
-    defaults = {
-        name: parameter.default
-        for name, parameter in signature(plugin).parameters.items()
-    }
-    assert own
-    assert own == {name: defaults[name] for name in own}
+    settings = run_settings_class(name, "hd_balls")()
+    model = mlp(input_size=100, n_classes=2, hidden=8)
+    defaults = defaults_of(build_strategy(settings, model, evaluator=silent()))
+    for key, field in METHODS[name].settings.model_fields.items():
+        if key not in RunSettings.model_fields:
+            for parameter in {*names.get(key, (key,))} & defaults.keys():
+                assert field.default in defaults[parameter], key
+            assert key == "coefficients" or {*names.get(key, (key,))} & defaults.keys()

@@ -59,7 +59,9 @@ def main_parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(main_parser=parser)
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        prog=parser.prog, dest="command", metavar="COMMAND", required=True
+    )
     for name, module in COMMANDS.items():
         summary = (module.__doc__ or "").partition("\n")[0]
         module.configure(
