@@ -22,7 +22,7 @@ bench: $(READY)
 
 setup: $(READY)
 
-# Made last, so that an interrupted installation is taken up again.
+# Made last, so that an interrupted installation is repeated.
 $(READY): setup.cfg setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install -c constraints.txt -e '.[dev,digits]'

@@ -1,4 +1,4 @@
-"""The wheel, installed in an environment of its own, runs and finds its configs."""
+"""The wheel, installed in its own environment, runs and finds its configs."""
 
 import os
 import shutil

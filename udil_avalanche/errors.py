@@ -1,4 +1,4 @@
-"""Errors that several rooms raise."""
+"""Errors that several packages raise."""
 
 
 class SettingsError(ValueError):
@@ -6,17 +6,17 @@ class SettingsError(ValueError):
 
 
 class RunError(RuntimeError):
-    """A run cannot go on; the message says why, and what to do."""
+    """A run cannot continue; the message says why, and what to do."""
 
 
 class RunLocked(RunError):
-    """Another process is at work in the run's folder."""
+    """Another process is using the run's folder."""
 
 
 class RunStopped(KeyboardInterrupt):
     """A run was asked to stop and has saved its state.
 
-    :param message: what was saved, and how to go on.
+    :param message: what was saved, and how to resume.
     :param signal_number: the signal that asked for it.
     """
 

@@ -22,7 +22,7 @@ def domain(experience: Any) -> Any:
 
 
 def names(stream: Any) -> list[str]:
-    """The domain that the files of each experience lie in."""
+    """The domain that the files of each experience are in."""
     found = [{Path(f).parents[1].name for f in domain(e).files} for e in stream]
     assert all(len(each) == 1 for each in found)
     return [each.pop() for each in found]

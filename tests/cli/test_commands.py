@@ -71,3 +71,33 @@ def test_the_version(command: list[str]) -> None:
         cwd=ROOT,
     )
     assert done.stdout.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (
+            ["report", "results", "--html", "page.html", "more"],
+            "'more' is out of place",
+        ),
+        (["completion", "bash", "more"], "'more' is out of place"),
+        ([*PAIR, "--domain-power", "1"], "write objective_t_power=VALUE"),
+        (["sweep", "f.yaml", "--lambda-d", "1"], "write lambda_d=VALUE"),
+        ([*PAIR, "domain_power=1"], "it belongs to UDIL"),
+        ([*PAIR, "skip_bad=1"], "it belongs to seq_core50, folders, arrays"),
+        ([*PAIR, "lr=1", "LR=2"], "lr and LR are the same setting"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_write(
+    arguments: list[str], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    complaint = capsys.readouterr().err
+    assert answer in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} {ROOT / 'run_experiments.py'} --list | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.stderr == ""

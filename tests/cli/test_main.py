@@ -150,7 +150,7 @@ def test_from_the_command_to_the_result(
     (done.parent / "metrics.jsonl").write_text("left over")
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert "begun but not finished" in shown
+    assert "started but nothing was saved" in shown
     assert f"average accuracy  {result['avg_acc']:.2f} %" in shown
     assert "left over" not in (done.parent / "metrics.jsonl").read_text()
 
@@ -179,7 +179,7 @@ def test_a_stopped_run_is_saved_and_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on" in complaint
+    assert "the same command resumes" in complaint
     assert len(complaint.splitlines()) == 1
     assert not list(tmp_path.rglob("done"))
 
@@ -195,7 +195,7 @@ def test_a_run_in_the_hands_of_another_process_is_left_alone(
     with locked(RunFolder.of(settings).path):
         assert main(arguments) == 1
     complaint = capsys.readouterr().err
-    assert "is at work in" in complaint
+    assert "is using" in complaint
     assert complaint.count("\n") == 1
 
 

@@ -44,7 +44,7 @@ def answer(arguments: Sequence[str]) -> tuple[int, str, str]:
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Whether the program answers as it should, be it right or wrong."""
+    """Whether the program answers properly, whether the input is right or wrong."""
     code, out, err = answer(arguments)
     if code == 0:
         assert out and not err
@@ -78,14 +78,17 @@ pieces = st.one_of(
 @example(["output=a\nb\nc\nd"], True)
 @example(["--seed=\udcff"], True)
 def test_command_lines(arguments: list[str], with_pair: bool) -> None:
-    # With --list nothing is run, should the arguments happen to be right.
+    # With --list nothing is run, even if the arguments happen to be right.
     check([*arguments, *PAIR, "--list"] if with_pair else [*arguments, "--list"])
 
 
 @quickly
 @given(st.sampled_from(NUMBERS), st.text(string.ascii_letters + "!:{", min_size=1))
 def test_a_value_of_the_wrong_kind_is_never_taken(key: str, value: str) -> None:
-    assume(value.lower() not in {"true", "false", "yes", "no", "on", "off", "y", "n"})
+    assume(
+        value.lower()
+        not in {"true", "false", "yes", "no", "on", "off", "y", "n", "t", "f"}
+    )
     assert check([*PAIR, f"{key}={value}", "--list"]) == 2
 
 
@@ -135,7 +138,7 @@ def test_config_files(content: str | bytes) -> None:
 @example("result.json", "[" * 5000, True)
 @example("result.json", '{"settings": {"validation": "x"}}', True)
 def test_result_folders(name: str, content: str | bytes, old: bool) -> None:
-    """A finished run of which a file was replaced, with or without its sums."""
+    """A finished run with one file replaced, with or without its checksums."""
     with tempfile.TemporaryDirectory() as folder:
         output = f"--output={folder}"
         run_folder = RunFolder.of(
@@ -147,7 +150,7 @@ def test_result_folders(name: str, content: str | bytes, old: bool) -> None:
             (run_folder.path / "done").write_bytes(b"")
         encoded = content.encode() if isinstance(content, str) else content
         (run_folder.path / name).write_bytes(encoded)
-        # Never a result: what was finished here has hardly anything in it.
+        # Never a result: the finished run here is almost empty.
         code, _, err = answer([*PAIR, output])
         assert code == 1
         assert 1 <= len(err.splitlines()) <= 2, err

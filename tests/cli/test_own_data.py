@@ -1,4 +1,4 @@
-"""Runs on data of one's own, from the command line to the run folder."""
+"""Runs on the user's own data, from the command line to the run folder."""
 
 from collections.abc import Callable
 from pathlib import Path

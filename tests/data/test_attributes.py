@@ -1,4 +1,4 @@
-"""Attributes of datasets at once are those that walking over them gives."""
+"""Attributes read all at once are the same as those read one by one."""
 
 from collections.abc import Callable
 

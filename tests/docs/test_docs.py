@@ -1,4 +1,4 @@
-"""The pages on the methods say what is so, and their examples run as they stand."""
+"""The pages on the methods are accurate, and their examples run unchanged."""
 
 import re
 from pathlib import Path

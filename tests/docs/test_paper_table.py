@@ -88,4 +88,5 @@ def test_the_code_exists_and_cites_the_paper(text: str, labels: str, name: str) 
     if isinstance(found, dict):
         found = importlib.import_module(f"udil_avalanche.{name}".rpartition(".")[0])
     docstring = " ".join(found.__doc__.split())
-    assert item(text).lower() in docstring.lower()
+    cited = rf"(?<!\w){re.escape(item(text))}(?!\w)"
+    assert re.search(cited, docstring, flags=re.IGNORECASE)

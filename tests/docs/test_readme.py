@@ -1,4 +1,4 @@
-"""The README's examples run as they stand there."""
+"""The README's examples run unchanged."""
 
 import re
 from pathlib import Path

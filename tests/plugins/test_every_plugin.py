@@ -12,30 +12,24 @@ from torch import nn
 from udil_avalanche import plugins
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
-    AGEMPlugin,
     AnnealingPlugin,
     BalancedReplayPlugin,
-    CLSERPlugin,
-    DERPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
-    ESMERPlugin,
     FiniteLossPlugin,
-    GEMPlugin,
     GradientClippingPlugin,
     HistoryModelPlugin,
     ImageLoaderPlugin,
-    LwFPlugin,
-    OnlineEWCPlugin,
     RandomFlipPlugin,
     SupConPlugin,
-    SynapticIntelligencePlugin,
     TensorLoaderPlugin,
 )
+from udil_avalanche.recipes import METHODS
+from udil_avalanche.recipes.resolve import run_settings_class
 from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
 from udil_avalanche.runs.state.tree import join, split
 
-METHODS: dict[str, Callable[..., Any]] = {
+STRATEGIES: dict[str, Callable[..., Any]] = {
     "Naive": Naive,
     "Replay": lambda **kwargs: Replay(mem_size=20, **kwargs),
     "EWC": lambda **kwargs: EWC(ewc_lambda=1.0, **kwargs),
@@ -74,41 +68,6 @@ def coefficients() -> dict[str, Any]:
     return {"plugins": [replay, history], "criterion": criterion}
 
 
-def gem() -> dict[str, Any]:
-    return {"plugins": [GEMPlugin(mem_size=30)]}
-
-
-def agem() -> dict[str, Any]:
-    return {"plugins": [AGEMPlugin(mem_size=30, sample_size=8)]}
-
-
-def der() -> dict[str, Any]:
-    return {"plugins": [DERPlugin(mem_size=30, batch_size_mem=8)]}
-
-
-def cls_er() -> dict[str, Any]:
-    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
-    return {"plugins": [replay, CLSERPlugin(replay)]}
-
-
-def esm_er() -> dict[str, Any]:
-    replay = BalancedReplayPlugin(mem_size=30, batch_size_mem=8)
-    return {"plugins": [replay], "criterion": ESMERPlugin(replay)}
-
-
-def online_ewc() -> dict[str, Any]:
-    return {"plugins": [OnlineEWCPlugin(ewc_lambda=1.0)]}
-
-
-def synaptic_intelligence() -> dict[str, Any]:
-    return {"plugins": [SynapticIntelligencePlugin(c=1.0)]}
-
-
-def learning_without_forgetting() -> dict[str, Any]:
-    history = HistoryModelPlugin()
-    return {"plugins": [history, LwFPlugin(history)]}
-
-
 def gradient_clipping() -> dict[str, Any]:
     return {"plugins": [GradientClippingPlugin(max_norm=0.1)]}
 
@@ -133,21 +92,35 @@ def finite_loss() -> dict[str, Any]:
     return {"plugins": [FiniteLossPlugin()]}
 
 
+class Parts:
+    """Takes the place of what methods are built from, and keeps their own plugins."""
+
+    def naive(self, *own: Any, **arguments: Any) -> dict[str, Any]:
+        return {"plugins": list(own), **arguments}
+
+
+def method(name: str) -> Callable[[], dict[str, Any]]:
+    """The plugins of a method, as its recipe makes them."""
+
+    def make() -> dict[str, Any]:
+        schema = run_settings_class(name, "hd_balls")
+        small = {"memory": 30} if METHODS[name].has_memory else {}
+        if "memory_batch" in schema.model_fields:
+            small["memory_batch"] = 8
+        return METHODS[name].build(schema(**small), Parts())  # type: ignore[arg-type]
+
+    make.__name__ = name
+    return make
+
+
 PLUGINS = [
+    *(method(name) for name in METHODS if name not in ("UDIL", "Joint", "Fine-tune")),
     balanced_replay,
     history_model,
     discriminator,
     embedding_distillation,
     supcon,
     coefficients,
-    gem,
-    agem,
-    der,
-    cls_er,
-    esm_er,
-    online_ewc,
-    synaptic_intelligence,
-    learning_without_forgetting,
     gradient_clipping,
     annealing,
     tensor_loader,
@@ -159,7 +132,11 @@ PLUGINS = [
 
 def test_the_contract_covers_every_plugin() -> None:
     exported = {name for name in plugins.__all__ if name.endswith("Plugin")}
-    assert len(PLUGINS) == len(exported)
+    made = [make() for make in PLUGINS]
+    parts = [
+        part for each in made for part in (*each["plugins"], each.get("criterion"))
+    ]
+    assert {type(part).__name__ for part in parts if part is not None} >= exported
 
 
 def train(
@@ -170,7 +147,7 @@ def train(
     evaluator: Any,
 ) -> Any:
     torch.manual_seed(1)
-    strategy = METHODS[strategy_name](
+    strategy = STRATEGIES[strategy_name](
         model=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
         train_mb_size=16,
@@ -189,7 +166,7 @@ def flat_weights(model: nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-@pytest.mark.parametrize("strategy_name", METHODS)
+@pytest.mark.parametrize("strategy_name", STRATEGIES)
 @pytest.mark.parametrize("make_parts", PLUGINS)
 def test_plugin_alone_in_a_strategy_of_avalanche(
     make_parts: Callable[[], dict[str, Any]],
@@ -244,7 +221,7 @@ def test_state_of_a_plugin_keeps_its_order_in_memory(
     make_model: Callable[[], Any],
     silent: Callable[..., Any],
 ) -> None:
-    """Sums may round otherwise where numbers lie in another order."""
+    """Sums may round differently if the numbers are in another order."""
 
     def check(tree: Any, path: str) -> None:
         if isinstance(tree, torch.Tensor):

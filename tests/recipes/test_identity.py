@@ -6,15 +6,18 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, Was
 from udil_avalanche.recipes.identity import fingerprint, identity
 from udil_avalanche.recipes.resolve import (
+    current_names,
     load_settings,
     resolve,
     run_settings_class,
     stored_settings,
 )
 from udil_avalanche.recipes.settings import Before, settings_class
+from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -80,3 +83,44 @@ def test_another_folder_with_ones_own_data_is_another_run() -> None:
         resolve("ER", "arrays", overrides=[f"data={folder}"]) for folder in "ab"
     )
     assert fingerprint(one) != fingerprint(other)
+
+
+def test_a_name_of_0_1_that_another_method_had_is_new_to_this_one() -> None:
+    later = type(
+        "Later",
+        (METHODS["ER"].settings,),
+        {
+            "__module__": __name__,
+            "__annotations__": {"temperature": float},
+            "temperature": 2.0,
+        },
+    )
+    names = {"strategy": "ER", "benchmark": "hd_balls"}
+    schema = settings_class("later", BENCHMARKS["hd_balls"].settings, later, names)
+    now = run_settings_class("ER", "hd_balls")()
+    assert fingerprint(schema()) == fingerprint(now)
+
+
+def test_all_earlier_names_are_understood() -> None:
+    annotation = Annotated[float, Was("first"), Was("second")]
+    later = extended(__annotations__={"third": annotation}, third=0.5)
+    assert {"first", "second", "third"} <= current_names(later).keys()
+    assert identity(later(third=0.7))["first"] == 0.7
+
+
+def test_a_run_that_was_finished_by_other_settings_is_not_taken_for_this_one(
+    tmp_path: Path,
+) -> None:
+    # As when the default of a setting that the identity leaves out was changed.
+    wanted, others = (
+        resolve("UDIL", "hd_balls", options={"output": str(tmp_path), "C": C})
+        for C in (2, 3)
+    )
+    folder = RunFolder.of(wanted)
+    assert not folder.holds(wanted)
+    folder.begin(others)
+    folder.finish({"avg_acc": 50.0})
+    with pytest.raises(RunError, match=r"was started with C=3\.0, not C=2\.0"):
+        folder.holds(wanted)
+    with pytest.raises(RunError, match="was started with"):
+        run(wanted)

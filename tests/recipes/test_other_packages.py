@@ -5,9 +5,12 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from udil_avalanche.recipes import METHODS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -83,6 +86,38 @@ def test_what_a_page_adds_can_be_run_swept_and_reported(
     assert title in report
     [row] = [line for line in report.splitlines() if f"| {strategy} |" in line]
     assert "| 0-1 |" in row
+
+
+def test_both_packages_work_together(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    pair = ["--strategy", "L2", "--benchmark", "turning_moons"]
+    shown = start(installed, tmp_path, *pair, *SMALL)
+    assert "L2 on turning_moons, memory 0, seed 0" in shown
+
+
+def test_a_package_may_be_imported_first(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    code = (
+        "import l2_method.recipe, udil_avalanche; print('L2' in udil_avalanche.METHODS)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | {"PYTHONPATH": f"{installed['target']}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_a_name_that_looks_like_one_of_ours_is_refused() -> None:
+    stranger = replace(METHODS["ER"], name="e_r")
+    with pytest.raises(ValueError, match="there is a e_r already"):
+        METHODS._checked(stranger, METHODS)
+    with pytest.raises(ValueError, match="use letters"):
+        METHODS._checked(replace(stranger, name="a/b"), METHODS)
 
 
 def test_a_package_that_cannot_be_loaded_is_named_and_left_out(

@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
+from udil_avalanche.errors import SettingsError
 from udil_avalanche.models import mlp
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_strategy
 from udil_avalanche.recipes.resolve import run_settings_class
-from udil_avalanche.recipes.settings import Role, meanings, own_settings, role_of
+from udil_avalanche.recipes.settings import (
+    Role,
+    meanings,
+    own_settings,
+    role_of,
+    settings_class,
+)
 
 RECIPES = [*METHODS.values(), *BENCHMARKS.values()]
 
@@ -92,3 +99,19 @@ def test_settings_have_the_defaults_of_the_constructors(name: str, silent: Any) 
             for parameter in {*names.get(key, (key,))} & defaults.keys():
                 assert field.default in defaults[parameter], key
             assert key == "coefficients" or {*names.get(key, (key,))} & defaults.keys()
+
+
+def test_a_default_of_the_wrong_kind_is_refused() -> None:
+    parts = (BENCHMARKS["hd_balls"].settings, METHODS["ER"].settings)
+    assert settings_class("a", *parts, {"lr": 1})().lr == 1.0
+    with pytest.raises(ValueError, match="lr"):
+        settings_class("b", *parts, {"lr": "fast"})()
+
+
+def test_a_setting_of_method_and_benchmark_at_once_is_refused() -> None:
+    class Clashing(RunSettings):
+        reservoir: int = 3
+        """another thing"""
+
+    with pytest.raises(SettingsError, match="both have a setting reservoir"):
+        settings_class("clash", Clashing, METHODS["ER"].settings, {})

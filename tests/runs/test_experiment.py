@@ -12,6 +12,7 @@ from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.recipes.build import build_benchmark, build_model
 from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs import experiment
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
 
@@ -22,7 +23,7 @@ Start = Callable[..., tuple[dict[str, Any], Path]]
 
 
 def tiny(strategy: str, output: Path, **options: Any) -> RunSettings:
-    """A run of seconds that nevertheless learns something, by the plain defaults."""
+    """A run of a few seconds that still learns something, with the plain defaults."""
     data = {"domains": DOMAINS, "train_per_domain": 400, "test_per_domain": 200}
     model = {"dimensions": 10, "hidden": 64, "optimizer": "adam", "lr": 3e-3}
     steps = {"epochs": EPOCHS, "batch_size": 64, "threads": 1}
@@ -41,7 +42,7 @@ def threads() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Runs tiny settings, each in a folder of its own."""
+    """Runs tiny settings, each in its own folder."""
 
     def start(strategy: str, **options: Any) -> tuple[dict[str, Any], Path]:
         settings = tiny(strategy, tmp_path_factory.mktemp("runs"), **options)
@@ -178,7 +179,7 @@ def test_every_strategy_runs(strategy: str, start: Start) -> None:
     (result, folder), (again, again_folder) = (start(strategy) for _ in range(2))
     assert json.loads((folder / "result.json").read_text()) == result
     assert result["strategy"] == strategy
-    assert result["memory"] == METHODS[strategy]().memory
+    assert result["memory"] == METHODS[strategy].settings().memory
     assert result["joint"] == (strategy == "Joint")
     R = result["accuracy_matrix"]
     assert [len(row) for row in R] == [DOMAINS] * DOMAINS
@@ -267,3 +268,13 @@ def test_a_device_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="device=abacus"):
         run(settings)
     assert not RunFolder.of(settings).is_begun
+
+
+def test_a_model_without_an_encoder_runs_and_leaves_no_embeddings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(10, 2))
+    monkeypatch.setattr(experiment, "build_model", lambda *_: model)
+    settings = tiny("Fine-tune", tmp_path, domains=1, epochs=1)
+    assert run(settings)["steps"] > 0
+    assert not (RunFolder.of(settings).path / "embeddings.json").exists()

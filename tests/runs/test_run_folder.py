@@ -1,6 +1,5 @@
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ def contents(folder: RunFolder) -> set[str]:
 
 
 def test_the_folder_is_named_after_its_settings(settings: RunSettings) -> None:
-    path = RunFolder.of(replace(settings, memory=200, seed=3)).path
+    path = RunFolder.of(settings.model_copy(update=dict(memory=200, seed=3))).path
     assert path.parent == Path(settings.output, "hd_balls")
     assert path.name.startswith("UDIL-m200-s3-")
     assert len(path.name) == len("UDIL-m200-s3-") + 8
@@ -35,7 +34,7 @@ def test_the_folder_is_named_after_its_settings(settings: RunSettings) -> None:
 def test_settings_with_an_effect_have_a_folder_of_their_own(
     change: dict[str, float], settings: RunSettings
 ) -> None:
-    assert fingerprint(replace(settings, **change)) != fingerprint(settings)
+    assert fingerprint(settings.model_copy(update=change)) != fingerprint(settings)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_settings_with_an_effect_have_a_folder_of_their_own(
 def test_where_a_run_takes_place_does_not_matter(
     change: dict[str, object], settings: RunSettings
 ) -> None:
-    assert fingerprint(replace(settings, **change)) == fingerprint(settings)
+    assert fingerprint(settings.model_copy(update=change)) == fingerprint(settings)
 
 
 def test_a_run_is_begun_then_done(settings: RunSettings) -> None:
@@ -62,7 +61,7 @@ def test_a_run_is_begun_then_done(settings: RunSettings) -> None:
 def test_the_settings_in_the_folder_describe_the_same_run(
     settings: RunSettings,
 ) -> None:
-    settings = replace(settings, seed=5, lr=0.125, train_per_domain=None)
+    settings = settings.model_copy(update=dict(seed=5, lr=0.125, train_per_domain=None))
     folder = RunFolder.of(settings)
     folder.begin(settings)
     again = resolve(config_file=folder.path / "settings.yaml")
@@ -170,9 +169,11 @@ def test_a_mark_does_not_lead_outside(settings: RunSettings, tmp_path: Path) -> 
 def test_settings_are_those_that_the_run_was_begun_with(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     folder.begin(settings)
-    folder.check_settings(replace(settings, device="cuda", save_every=1.0))
+    folder.check_settings(
+        settings.model_copy(update=dict(device="cuda", save_every=1.0))
+    )
     with pytest.raises(RunError, match="seed=0, not seed=1") as error:
-        folder.check_settings(replace(settings, seed=1))
+        folder.check_settings(settings.model_copy(update=dict(seed=1)))
     assert str(error.value).count("\n") == 1
     (folder.path / "settings.yaml").write_text("lr: [")
     with pytest.raises(RunError, match="cannot read the config file"):

@@ -1,4 +1,4 @@
-"""How torch is set up, in a process of its own."""
+"""How torch is set up, in a separate process."""
 
 import platform
 import subprocess

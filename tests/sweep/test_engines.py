@@ -51,7 +51,7 @@ def command(file: Path, *options: str) -> list[str]:
 def started(
     file: Path, folder: Path, engine: str, *options: str
 ) -> subprocess.Popen[str]:
-    """A sweep in a group of its own. Ray is not imported here: it would read the
+    """A sweep in its own process group. Ray is not imported here: it would read the
     environment before the cluster below has set it."""
     if engine == "ray" and find_spec("ray") is None:
         pytest.skip("Ray is an extra: pip install -e '.[ray]'")
@@ -67,7 +67,7 @@ def started(
 
 
 def results(output: Path) -> dict[str, Any]:
-    """What the runs have come to, but for what time and memory it took."""
+    """The results of the runs, except time and memory."""
     found = {}
     for file in output.rglob("result.json"):
         assert (file.parent / "done").exists()
@@ -80,7 +80,7 @@ def results(output: Path) -> dict[str, Any]:
 
 
 def first_domain_of(run: RunSettings) -> str:
-    """What a run has noted of its first domain, the time it took among it; waits for
+    """The line that a run wrote after its first domain, including the time; waits for
     it."""
     file = RunFolder.of(run).path / "metrics.jsonl"
     until = time.monotonic() + 120
@@ -91,14 +91,14 @@ def first_domain_of(run: RunSettings) -> str:
 
 
 def holder_of(run: RunSettings) -> psutil.Process:
-    """The process that is at work in the folder of a run."""
+    """The process that is using the folder of a run."""
     _, number, *_ = (RunFolder.of(run).path / LOCK_FILE).read_text().split()
     return psutil.Process(int(number))
 
 
 @dataclass
 class Story:
-    """What became of a sweep that was killed and started again."""
+    """The outcome of a sweep that was killed and started again."""
 
     runs: Path
     in_the_way: Path
@@ -173,7 +173,7 @@ def test_a_sweep_that_is_stopped_lets_its_runs_save(
     os.killpg(sweep.pid, number)
     _, said = sweep.communicate(timeout=120)
     assert sweep.returncode == 128 + number, said
-    assert "the same command goes on" in said
+    assert "the same command resumes" in said
     assert list(folder.state.glob("0*"))
 
 
@@ -222,9 +222,9 @@ def test_a_cluster_that_is_not_there_is_named(
 
 @pytest.fixture(scope="module")
 def on_ray(small_sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runs of the sweep on a Ray cluster of its own. A run takes all cores; the
-    worker of the first is asked to end after its first domain, as by a node that is
-    about to be taken away."""
+    """The runs of the sweep on its own Ray cluster. A run takes all cores; the worker
+    of the first is asked to end after its first domain, as by a node that is about to
+    be taken away."""
     folder = tmp_path_factory.mktemp("on_ray")
     runs = load_sweep(small_sweep, options={"output": str(folder / "runs")}).runs
     sweep = started(small_sweep, folder, "ray", f"--cpus={cores()}")
@@ -248,7 +248,7 @@ def test_a_run_whose_worker_was_asked_to_end_is_taken_up_again(
 
 
 def test_a_run_on_ray_has_its_cpus_alone(on_ray: Path) -> None:
-    """None begins before the one before it is done; the first was interrupted."""
+    """None begins before the previous one is done; the first was interrupted."""
     folders = [file.parent for file in on_ray.rglob("result.json")]
     times = sorted(
         ((folder / "settings.yaml").stat().st_mtime, (folder / "done").stat().st_mtime)

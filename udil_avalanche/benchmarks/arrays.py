@@ -34,11 +34,11 @@ def arrays(
 ) -> DomainScenario:
     """Domains in files ``root/<domain>.npz``, as ``numpy.savez`` makes them.
 
-    A file has ``x``, one sample a row, of any shape that all files share, and ``y``, an
-    integer for each; and, if the data are split already, ``x_test`` and ``y_test``. The
-    classes are the integers in all files together, in ascending order; a domain need
-    not have them all. 8-bit inputs become numbers in [0, 1], all others 32-bit floats
-    without scaling.
+    A file has ``x``, one sample per row, of any shape that all files share; ``y``, one
+    integer per sample; and, if the data are split already, ``x_test`` and ``y_test``.
+    The classes are the integers in all files together, in ascending order; a domain
+    need not have them all. 8-bit inputs become numbers in [0, 1], all others 32-bit
+    floats without scaling.
 
     A file is read when its domain is needed and dropped for the next one.
 

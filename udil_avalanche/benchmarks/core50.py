@@ -62,8 +62,8 @@ def seq_core50(
     seed: int = 0,
 ) -> DomainScenario:
     """Seq-CORe50 (section 5.5 of the paper): the 50 objects of CORe50 are the classes,
-    its 11 sessions (backgrounds and lights) the domains; a fifth of each session is
-    tested on.
+    its 11 sessions (backgrounds and lights) the domains; a fifth of each session is for
+    testing.
 
     The layout is that of the official archive, ``core50_128x128/s1..s11/o1..o50``; the
     folder of Avalanche's ``CORe50Dataset`` is searched too. Class k is object o(k + 1).

@@ -31,8 +31,8 @@ def folders(
     skip_invalid: bool = False,
     seed: int = 0,
 ) -> DomainScenario:
-    """Domains in folders: ``root/<domain>/<class>/<image>``, as PACS, Office-Home and
-    DomainNet unpack.
+    """Domains in folders: ``root/<domain>/<class>/<image>``, the layout into which
+    PACS, Office-Home and DomainNet unpack.
 
     The classes are those of all domains together, in natural order; a domain need not
     have them all. Where the data are split already, that split is used:

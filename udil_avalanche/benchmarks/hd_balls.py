@@ -27,7 +27,7 @@ def hd_balls(
 
     :param domains: number of domains.
     :param train_per_domain: training points of each domain.
-    :param test_per_domain: test points of each domain, drawn afresh.
+    :param test_per_domain: test points of each domain, drawn separately.
     :param dimensions: dimension of the space.
     :param sigma: standard deviation of the points along each axis.
     :param validation: share of the training points to hold out and test on instead of

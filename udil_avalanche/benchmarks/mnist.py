@@ -34,7 +34,7 @@ def permuted_mnist(
 
     :param root: data folder, see :func:`~udil_avalanche.benchmarks.load_mnist`.
     :param domains: number of domains.
-    :param train_per_domain: training images of each domain, drawn anew for each; all
+    :param train_per_domain: training images of each domain, a new draw for each; all
         if ``None``, or if MNIST is replaced by its 5,000 digits and there are fewer.
     :param validation: share of the training images to hold out, the same ones in all
         domains, and to test on instead of the test images.
@@ -64,7 +64,7 @@ def rotated_mnist(
 
     :param root: data folder, see :func:`~udil_avalanche.benchmarks.load_mnist`.
     :param domains: number of domains.
-    :param train_per_domain: training images of each domain, drawn anew for each; all
+    :param train_per_domain: training images of each domain, a new draw for each; all
         if ``None``, or if MNIST is replaced by its 5,000 digits and there are fewer.
     :param per_image_angles: draw an angle for each image instead of one for the domain.
     :param validation: share of the training images to hold out, the same ones in all

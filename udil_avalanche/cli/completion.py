@@ -27,7 +27,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     :param rest: nothing.
     :return: the exit code.
     """
-    refuse_unknown_options(rest, given.parser)
+    refuse_unknown_options(rest, given.parser, takes_settings=False)
     given.main_parser.prog = "udil-run"
     print(shtab.complete(given.main_parser, given.shell))
     return 0

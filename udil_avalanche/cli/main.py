@@ -1,6 +1,7 @@
 """The command line: which command, and what its errors look like."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -33,14 +34,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COMMANDS[given.command].execute(given, rest)
     except SettingsError as error:
         return _complain(parser, error, 2)
-    except (RunError, OSError) as error:
+    except RunError as error:
         return _complain(parser, error, 1)
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        file = error.filename2 or error.filename
+        message = f"{file}: {error.strerror}" if file else str(error)
+        return _complain(parser, message, 1)
     except RunStopped as stopped:
         return _complain(parser, stopped, 128 + stopped.signal_number)
     except KeyboardInterrupt:
         return _complain(
             parser,
-            "stopped at once; the same command goes on from the last saved state, if "
+            "stopped at once; the same command resumes from the last saved state, if "
             "there is one",
             130,
         )
@@ -54,7 +63,7 @@ def main_parser() -> argparse.ArgumentParser:
         usage="%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]"
         "\n       %(prog)s COMMAND ...",
         description="Domain incremental learning: one run, many, and their report.",
-        epilog="Without a command it is run. COMMAND --help tells more.",
+        epilog="Without a command, it is run. See COMMAND --help for more.",
         allow_abbrev=False,
     )
     parser.set_defaults(main_parser=parser)
@@ -75,7 +84,9 @@ def main_parser() -> argparse.ArgumentParser:
 def _with_command(arguments: Sequence[str]) -> list[str]:
     """The arguments with the command that is meant; ``run`` may be left out."""
     first = arguments[0] if arguments else ""
-    if first in COMMANDS or first in ("-h", "--help", "--version"):
+    if "--version" in arguments:
+        return ["--version"]
+    if first in COMMANDS or first in ("-h", "--help"):
         return list(arguments)
     if first and not first.startswith("-") and "=" not in first:
         nearest(first, COMMANDS, "command")

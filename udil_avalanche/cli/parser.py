@@ -1,11 +1,14 @@
 """What the commands share."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn, Protocol
 
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes import BENCHMARKS, METHODS
 from udil_avalanche.recipes.names import nearest
+from udil_avalanche.recipes.recipe import Recipe
+from udil_avalanche.recipes.resolve import current_names
 
 
 class Command(Protocol):
@@ -40,22 +43,32 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse_unknown_options(
-    rest: Sequence[str], parser: argparse.ArgumentParser, settings: Iterable[str] = ()
+    rest: Sequence[str],
+    parser: argparse.ArgumentParser,
+    takes_settings: bool = True,
 ) -> None:
     """Refuse what looks like an option but is none.
 
     :param rest: the arguments that the parser did not know.
     :param parser: the parser.
-    :param settings: the settings that are given as key=value instead.
+    :param takes_settings: whether the command takes settings as key=value.
     :raises SettingsError: with the nearest option, or how to write the setting.
     """
+    recipes: list[Recipe] = [*METHODS.values(), *BENCHMARKS.values()]
+    settings = {
+        name: key
+        for each in recipes
+        for name, key in current_names(each.settings).items()
+    }
     for argument in rest:
         if argument.startswith("-"):
             name, _, value = argument.partition("=")
             key = name.strip("-").replace("-", "_")
-            if key in set(settings):
-                hint = f"write {key}={value or 'VALUE'}"
+            if takes_settings and key in settings:
+                hint = f"write {settings[key]}={value or 'VALUE'}"
             else:
                 known = list(parser._option_string_actions)
                 hint = f"did you mean {nearest(name, known, 'option')}?"
             raise SettingsError(f"there is no option '{name}': {hint}")
+        if not takes_settings:
+            raise SettingsError(f"'{argument}' is out of place: put it before options")

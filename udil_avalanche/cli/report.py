@@ -20,7 +20,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     from udil_avalanche.report.markdown import markdown
     from udil_avalanche.report.tables import tables_of
 
-    refuse_unknown_options(rest, given.parser)
+    refuse_unknown_options(rest, given.parser, takes_settings=False)
     only = _identities(given.sweep) if given.sweep else None
     found = collect(given.runs, only)
     if given.keep is not None:

@@ -62,10 +62,9 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     :param rest: settings as key=value.
     :return: the exit code.
     """
-    recipes: list[Recipe] = [*METHODS.values(), *BENCHMARKS.values()]
-    settings_names = {key for each in recipes for key in each.settings.model_fields}
-    refuse_unknown_options(rest, given.parser, settings_names)
-    if given.list and not (given.strategy and given.benchmark):
+    refuse_unknown_options(rest, given.parser)
+    named = (given.strategy and given.benchmark) or given.config or rest
+    if given.list and not named:
         if given.strategy:
             nearest(given.strategy, METHODS, "strategy")
         if given.benchmark:
@@ -124,8 +123,7 @@ def _values_and_meanings(settings: RunSettings) -> str:
 
 def _run(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
-    if folder.is_done:
-        folder.check_settings(settings)
+    if folder.holds(settings):
         folder.check()
         print("This run is done already; to run it again, remove its folder.")
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from udil_avalanche.cli.parser import refuse_unknown_options
-from udil_avalanche.errors import SettingsError
+from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.recipes import RunSettings
 from udil_avalanche.recipes.names import plain_name
 from udil_avalanche.runs.run_folder import RunFolder
@@ -30,7 +30,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     :return: the exit code: 1 if a run failed.
     :raises SettingsError: if something cannot be run.
     """
-    refuse_unknown_options(rest, given.parser, RunSettings.model_fields)
+    refuse_unknown_options(rest, given.parser)
     _refuse_the_other_engine(given)
     if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
         raise SettingsError("in a sweep, set the threads of a run by --threads N")
@@ -41,9 +41,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     title = Titles(planned.runs)
     if given.list:
         for run in planned.runs:
-            folder = RunFolder.of(run)
-            state = "done" if folder.is_done else "left"
-            print(f"{state}  {title(run)}  {folder.path}")
+            print(f"{_state(run)}  {title(run)}  {RunFolder.of(run).path}")
         return 0
     cores_of_a_run = max(map(cores_of, planned.runs))
     workers = given.workers or max(1, cores() // cores_of_a_run)
@@ -59,6 +57,13 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if planned.budget is not None:
         _choose(planned)
     return 1 if board.failed else 0
+
+
+def _state(run: RunSettings) -> str:
+    try:
+        return "done" if RunFolder.of(run).holds(run) else "left"
+    except RunError:
+        return "bad "  # Finished by other settings, or damaged.
 
 
 def _refuse_the_other_engine(given: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from udil_avalanche.data.attributes import indices_of, parts_of
 
 DEEP_MODES = ("I", "F")
-"""The first letters of Pillow's modes with more than 8 bits a channel."""
+"""The first letters of Pillow's modes with more than 8 bits per channel."""
 
 ORIENTATION = 0x0112
 """The EXIF tag that says how the camera was held."""
@@ -31,14 +31,14 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
     :param size: width and height to scale it to; an image with other proportions is
         stretched.
     :return: ``size`` x ``size`` x 3: grey images get three equal channels.
-    :raises BadImage: if it cannot be decoded completely, or has more than 8 bits a
+    :raises BadImage: if it cannot be decoded completely, or has more than 8 bits per
         channel, which Pillow would truncate.
     """
     try:
         with Image.open(path) as image:
             if image.mode.startswith(DEEP_MODES):
                 raise BadImage(
-                    f"{path}: more than 8 bits a channel; save it as an 8-bit image"
+                    f"{path}: more than 8 bits per channel; save it as an 8-bit image"
                 )
             # A JPEG can be decoded at a half, a quarter or an eighth of its size.
             image.draft("RGB", (2 * size, 2 * size))

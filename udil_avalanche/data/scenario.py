@@ -26,7 +26,8 @@ class Domain(Protocol):
 class DomainScenario(CLScenario):  # type: ignore[misc]
     """An Avalanche benchmark whose experiences are domains with the same classes.
 
-    All samples have task label 0, so that a model cannot tell the domains apart by it.
+    All samples have task label 0, so that a model cannot use it to distinguish the
+    domains.
 
     :param train: training domains, in order.
     :param test: the domain to test on for each of them.

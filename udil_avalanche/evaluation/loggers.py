@@ -1,4 +1,4 @@
-"""Avalanche's loggers, for all metrics and for today's versions of packages."""
+"""Avalanche's loggers, for all metrics and for current versions of packages."""
 
 import csv
 from pathlib import Path

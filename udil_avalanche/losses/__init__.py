@@ -1,4 +1,4 @@
-"""One function per equation of the paper; they know torch and nothing else."""
+"""One function per equation of the paper; they depend only on torch."""
 
 from udil_avalanche.losses.classification import classification_loss
 from udil_avalanche.losses.coefficient_loss import (

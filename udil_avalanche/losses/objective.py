@@ -25,7 +25,7 @@ def objective(
     .. math::
         \frac{V_l - \lambda_d V_d + \lambda_p V_p + \lambda_s V_s}{t^{power}}
 
-    The rest of the min-max objective belongs to others: the discriminator minimises
+    The rest of the min-max objective is not the model's: the discriminator minimises
     V_d, and Omega minimises V_0-1.
 
     :param V_l: :func:`~udil_avalanche.losses.model_loss`.

@@ -21,12 +21,12 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
     exact for embeddings of any scale. A batch without a pair gives 0.
 
     Distances are computed from inner products about the batch's mean, which is fast. In
-    single precision, this cannot tell distances apart that are smaller than about a
+    single precision, this cannot resolve distances that are smaller than about a
     thousandth of the distance from that mean. Use double precision if the classes are
     that tight and that far apart.
 
     :param embeddings: e(x), one row per sample.
-    :param labels: true classes; domains play no part.
+    :param labels: true classes; domains do not matter.
     :param temperature: divides the distances; the paper's formula has 1.
     """
     similarity = -_SquaredDistances.apply(embeddings) / temperature
@@ -44,7 +44,7 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
 class _SquaredDistances(torch.autograd.Function):
     """The squared distances between all rows of E. For an incoming gradient G the
     derivative is one matrix product, 2 (diag(S 1) - S) E with S = G + G^T. It does not
-    change if E is shifted, so the centred E will do."""
+    change if E is shifted, so the centred E can be used."""
 
     @staticmethod
     def forward(ctx: Any, embeddings: Tensor) -> Tensor:

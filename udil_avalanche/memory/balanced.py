@@ -31,20 +31,20 @@ class BalancedMemory(Memory):
     def quota(self, n_domains: int) -> int:
         """Samples that each of ``n_domains`` domains may keep.
 
-        :raises ValueError: if there is not even room for one.
+        :raises ValueError: if there is no room for even one.
         """
         quota = self.max_size // n_domains
         if quota == 0:
             raise ValueError(
                 f"A memory of {self.max_size} samples cannot hold {n_domains} domains. "
-                f"Give it room for at least one sample a domain."
+                f"Give it room for at least one sample per domain."
             )
         return quota
 
     def start_domain(self) -> None:
         """Refuse a domain that the memory has no room for.
 
-        :raises ValueError: if there is none, unless the memory is meant to be empty.
+        :raises ValueError: if there is no room, unless the memory is meant to be empty.
         """
         if self.max_size > 0:
             self.quota(self.n_domains + 1)
@@ -114,7 +114,7 @@ class BalancedMemory(Memory):
         return shuffled[in_turn[:size].sort().values]
 
     def _choose(self, labels: Tensor, size: int) -> Tensor:
-        """Positions of ``size`` random samples, balanced by class if wanted."""
+        """Positions of ``size`` random samples, balanced by class if requested."""
         order = torch.randperm(len(labels), device=labels.device)
         if self.class_balanced:
             one_hot = labels[order][:, None] == torch.unique(labels)

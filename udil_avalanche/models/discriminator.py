@@ -12,7 +12,7 @@ class DomainDiscriminator(nn.Module):
     """The discriminator d: two hidden layers and one output per domain.
 
     :param embedding_size: number of values of one embedding.
-    :param n_domains: number of domains to tell apart.
+    :param n_domains: number of domains to distinguish.
     :param hidden: width of the hidden layers.
     """
 

@@ -57,8 +57,8 @@ def cida_mlp(
     and a linear output, p two hidden layers and a linear classifier.
 
     HD-Balls still uses :func:`mlp` by default: HD-Balls needs plain SGD with large
-    steps, with which eight layers do not start to learn, while two hidden layers reach
-    the paper's accuracies of Joint and of ER.
+    steps, with which an eight-layer network does not start to learn, while two hidden
+    layers reach the paper's accuracies of Joint and of ER.
 
     :param input_size: number of values of one input, which may have any shape.
     :param n_classes: number of classes.

@@ -5,7 +5,10 @@ else's adds one without a fork, by an entry point of the group
 ``udil_avalanche.methods`` or ``udil_avalanche.benchmarks`` that names the recipe.
 """
 
+import re
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib.metadata import entry_points
 from typing import TypeVar
 
@@ -27,44 +30,69 @@ from udil_avalanche.recipes.methods.lwf import LWF
 from udil_avalanche.recipes.methods.oewc import OEWC
 from udil_avalanche.recipes.methods.si import SI
 from udil_avalanche.recipes.methods.udil import UDIL
-from udil_avalanche.recipes.recipe import BenchmarkRecipe, MethodRecipe
+from udil_avalanche.recipes.names import plain_name
+from udil_avalanche.recipes.recipe import BenchmarkRecipe, MethodRecipe, Recipe
 
-Recipe = TypeVar("Recipe", MethodRecipe, BenchmarkRecipe)
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 
 class RecipeWarning(UserWarning):
     """A recipe of another package that cannot be used."""
 
 
-def _with_entry_points(
-    kind: type[Recipe], group: str, own: list[Recipe]
-) -> dict[str, Recipe]:
-    """Our recipes by name, and those of other packages.
+class Catalogue(Mapping[str, AnyRecipe]):
+    """Recipes by name: ours, then those of other packages. The others are loaded when
+    somebody first looks, so that they may import this package themselves.
 
     :param kind: what the recipes are.
-    :param group: the group of entry points.
+    :param group: the group of entry points that names recipes of other packages.
     :param own: our recipes.
     """
-    found = {recipe.name: recipe for recipe in own}
-    for entry in entry_points(group=group):
-        try:
-            recipe = entry.load()
-            if not isinstance(recipe, kind):
-                raise TypeError(f"it is no {kind.__name__}")
-            if recipe.name in found:
-                raise ValueError(f"there is a {recipe.name} already")
-        except Exception as error:  # Whatever a foreign module raises.
-            warnings.warn(
-                f"{entry.value} ({group}) is left out: {error}",
-                RecipeWarning,
-                stacklevel=2,
-            )
-        else:
-            found[recipe.name] = recipe
-    return found
+
+    def __init__(self, kind: type[AnyRecipe], group: str, own: list[AnyRecipe]) -> None:
+        self._kind = kind
+        self._group = group
+        self._own = own
+
+    def __getitem__(self, name: str) -> AnyRecipe:
+        return self._recipes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._recipes)
+
+    def __len__(self) -> int:
+        return len(self._recipes)
+
+    @cached_property
+    def _recipes(self) -> dict[str, AnyRecipe]:
+        found = {recipe.name: recipe for recipe in self._own}
+        for entry in entry_points(group=self._group):
+            try:
+                recipe = self._checked(entry.load(), found)
+            except Exception as error:  # Whatever a foreign module raises.
+                # Named by the entry, since a line of this file would say nothing.
+                warnings.warn_explicit(
+                    f"{self._group}: left out: {error}",
+                    RecipeWarning,
+                    filename=entry.value,
+                    lineno=1,
+                )
+            else:
+                found[recipe.name] = recipe
+        return found
+
+    def _checked(self, recipe: AnyRecipe, found: Iterable[str]) -> AnyRecipe:
+        if not isinstance(recipe, self._kind):
+            raise TypeError(f"it is not a {self._kind.__name__}")
+        # The name becomes part of folder names.
+        if not re.fullmatch(r"[\w+.-]+", recipe.name):
+            raise ValueError(f"{recipe.name!r}: use letters, digits, + . _ and -")
+        if plain_name(recipe.name) in map(plain_name, found):
+            raise ValueError(f"there is a {recipe.name} already")
+        return recipe
 
 
-METHODS = _with_entry_points(
+METHODS = Catalogue(
     MethodRecipe,
     "udil_avalanche.methods",
     [
@@ -84,7 +112,7 @@ METHODS = _with_entry_points(
 )
 """All methods by name."""
 
-BENCHMARKS = _with_entry_points(
+BENCHMARKS = Catalogue(
     BenchmarkRecipe,
     "udil_avalanche.benchmarks",
     [HD_BALLS, PERMUTED_MNIST, ROTATED_MNIST, SEQ_CORE50, FOLDERS, ARRAYS],

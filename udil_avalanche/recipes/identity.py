@@ -16,27 +16,53 @@ from typing import Any
 from udil_avalanche.recipes.settings import (
     Role,
     RunSettings,
+    all_names,
     as_dict,
     names_with,
-    oldest_name,
     value_before,
 )
 
-_NAMES = """
-    C alpha anneal batch_size benchmark beta c class_balanced_memory clip_norm
-    coefficients cross_domain_threshold data dimensions domain_power domains epochs
-    eval_batch_size ewc_lambda fisher_samples flip gamma hidden hidden_discriminator
-    image_size lambda_d lambda_p lambda_s loss_alpha loss_margin lr lr_coefficients
-    lr_discriminator margin memory memory_batch momentum network normalisation
-    objects optimizer order per_image_angles plastic_alpha plastic_freq reg_weight
-    reservoir reset_optimizer seed sigma skip_bad stable_alpha stable_freq
-    std_margin strategy stratified temperature test_all_domains test_per_domain
-    test_share train_per_domain validation warmup weight_decay weights xi
+SETTINGS_OF_0_1 = {
+    "": (
+        "anneal batch_size benchmark clip_norm data domains epochs "
+        "eval_batch_size hidden lr memory momentum optimizer seed strategy "
+        "test_all_domains train_per_domain validation weight_decay"
+    ),
+    "UDIL": (
+        "C class_balanced_memory coefficients cross_domain_threshold domain_power "
+        "hidden_discriminator lambda_d lambda_p lambda_s lr_coefficients "
+        "lr_discriminator memory_batch reset_optimizer temperature"
+    ),
+    "oEWC": "ewc_lambda fisher_samples gamma",
+    "SI": "c xi",
+    "LwF": "alpha temperature",
+    "GEM": "margin",
+    "A-GEM": "memory_batch",
+    "ER": "memory_batch reservoir",
+    "DER++": "alpha beta memory_batch reservoir",
+    "CLS-ER": (
+        "memory_batch plastic_alpha plastic_freq reg_weight reservoir "
+        "stable_alpha stable_freq"
+    ),
+    "ESM-ER": (
+        "loss_alpha loss_margin memory_batch reg_weight reservoir stable_alpha "
+        "stable_freq std_margin warmup"
+    ),
+    "hd_balls": "dimensions network sigma test_per_domain",
+    "rotated_mnist": "per_image_angles",
+    "seq_core50": (
+        "flip image_size network normalisation objects skip_bad stratified "
+        "test_share weights"
+    ),
+    "folders": (
+        "flip image_size network normalisation order skip_bad stratified "
+        "test_share weights"
+    ),
+    "arrays": "order skip_bad stratified test_share",
+}
+"""The settings that every run, each method and each benchmark had in version 0.1. They
+are always part of the identity: that version hashed all of them, whatever their values.
 """
-
-SETTINGS_OF_0_1 = frozenset(_NAMES.split())
-"""Always part of the identity: version 0.1 hashed all of its settings, whatever their
-values."""
 
 
 def effective_settings(settings: RunSettings) -> dict[str, Any]:
@@ -54,11 +80,13 @@ def identity(settings: RunSettings) -> dict[str, Any]:
 
     :param settings: the settings of a run.
     """
+    owners = ("", settings.strategy, settings.benchmark)
+    always = {n for each in owners for n in SETTINGS_OF_0_1.get(each, "").split()}
     found = {}
     for key, value in effective_settings(settings).items():
         field = type(settings).model_fields[key]
-        name = oldest_name(key, field)
-        if name in SETTINGS_OF_0_1 or value != value_before(field):
+        name = all_names(key, field)[0]
+        if name in always or value != value_before(field):
             found[name] = value
     return found
 

@@ -21,9 +21,8 @@ from udil_avalanche.recipes.names import nearest, plain_name
 from udil_avalanche.recipes.recipe import Recipe
 from udil_avalanche.recipes.settings import (
     RunSettings,
+    all_names,
     meanings,
-    oldest_name,
-    own_settings,
     settings_class,
     value_before,
 )
@@ -60,7 +59,7 @@ def resolve(
 
     :param strategy: how to learn; may be left to the config file.
     :param benchmark: what to learn; may be left to the config file.
-    :param config_file: YAML file with settings, such as the ``settings.yaml`` of a run.
+    :param config_file: YAML file with settings.
     :param options: settings by name; None is a value like others, null.
     :param overrides: settings as ``"key=value"``.
     :param configs: folder with the settings that are known to work; None for the
@@ -129,12 +128,12 @@ def stored_settings(written: Mapping[str, Any]) -> RunSettings:
 
 
 def current_names(schema: type[RunSettings]) -> dict[str, str]:
-    """The settings by their names today and by those that they had first.
+    """The settings by all names that they have had.
 
     :param schema: the class of the settings.
     """
-    earlier = {oldest_name(key, f): key for key, f in schema.model_fields.items()}
-    return earlier | {key: key for key in schema.model_fields}
+    fields = schema.model_fields.items()
+    return {name: key for key, field in fields for name in all_names(key, field)}
 
 
 def _split(override: str) -> tuple[str, str]:
@@ -165,10 +164,15 @@ def load_settings(path: Path) -> dict[str, Any]:
 
 
 def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettings:
-    merged = {}
+    merged: dict[str, Any] = {}
     for stage in stages:
+        given: dict[str, str] = {}
         for written, value in stage.items():
-            key = _setting(written, schema)
+            key = setting_name(written, schema)
+            if given.setdefault(key, written) != written:
+                raise SettingsError(
+                    f"{given[key]} and {written} are the same setting: give one of them"
+                )
             merged[key] = _plain_value(key, value, schema.model_fields[key])
     try:
         settings = schema(**merged)
@@ -178,20 +182,29 @@ def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettin
     return settings
 
 
-def _setting(written: str, schema: type[RunSettings]) -> str:
-    """The setting that is meant, also by an earlier name."""
-    known = current_names(schema)
-    if plain_name(written) not in map(plain_name, known):
-        recipes: dict[str, Recipe] = {**METHODS, **BENCHMARKS}
+def setting_name(written: str, schema: type[RunSettings]) -> str:
+    """The setting that is meant, also by an earlier name.
+
+    :param written: its name as somebody wrote it.
+    :param schema: the class of the settings.
+    :raises SettingsError: if there is none; it says who has it, or the nearest name.
+    """
+    known = {plain_name(name): key for name, key in current_names(schema).items()}
+    if plain_name(written) in known:
+        return known[plain_name(written)]
+    recipes: dict[str, Recipe] = {**METHODS, **BENCHMARKS}
+    for spelling in (str, plain_name):
         owners = [
-            name for name in recipes if written in own_settings(recipes[name].settings)
+            name
+            for name, recipe in recipes.items()
+            if spelling(written) in map(spelling, current_names(recipe.settings))
         ]
         if owners:
             raise SettingsError(
                 f"{schema.__name__} has no setting '{written}': it belongs to "
                 f"{', '.join(owners)}"
             )
-    return known[nearest(written, known, "setting")]
+    return nearest(written, schema.model_fields, "setting")
 
 
 def _plain_value(key: str, value: Any, field: FieldInfo) -> Any:
@@ -222,6 +235,8 @@ def _explained(error: ValidationError, schema: type[RunSettings]) -> str:
         for limit in field.metadata
         if isinstance(limit, kind)
     ]
+    if limits == ["at least 0", "at most 0"]:
+        limits = ["0"]
     if first["type"].startswith(("greater", "less", "finite")) and limits:
         wanted = f"must be {' and '.join(limits)}"
     else:

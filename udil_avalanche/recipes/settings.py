@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
+from udil_avalanche.errors import SettingsError
+
 
 class Role(Enum):
     """What a setting changes. Written into its annotation; METHOD unless said."""
@@ -27,8 +29,8 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Was:
-    """The earlier name of a setting. Old files may use it, and a run's identity keeps
-    it, so that runs made under the old name are found again.
+    """An earlier name of a setting, the oldest first. Old files may use it, and a run's
+    identity keeps the oldest, so that runs made under it are found again.
 
     :param name: the earlier name.
     """
@@ -58,6 +60,7 @@ class RunSettings(BaseModel):
         frozen=True,
         extra="forbid",
         allow_inf_nan=False,
+        validate_default=True,
         coerce_numbers_to_str=True,
         use_attribute_docstrings=True,
     )
@@ -130,14 +133,14 @@ def role_of(field: FieldInfo) -> Role:
     return found[-1] if found else Role.METHOD
 
 
-def oldest_name(name: str, field: FieldInfo) -> str:
-    """The name that a setting had first.
+def all_names(name: str, field: FieldInfo) -> list[str]:
+    """The names that a setting has had, the oldest first and today's last.
 
     :param name: its name today.
     :param field: its entry in ``model_fields``.
     """
     earlier = [each.name for each in field.metadata if isinstance(each, Was)]
-    return earlier[-1] if earlier else name
+    return [*earlier, name]
 
 
 def value_before(field: FieldInfo) -> Any:
@@ -189,8 +192,15 @@ def settings_class(
     :param method: the method's settings.
     :param defaults: defaults that the benchmark wants for settings of every run or of
         the method, if it has them. What the method redefines stays.
+    :raises SettingsError: if method and benchmark add a setting of the same name.
     """
     of_method = own_settings(method)
+    both = own_settings(benchmark).keys() & of_method.keys() - RunSettings.model_fields
+    if both:
+        raise SettingsError(
+            f"{name}: the method and the benchmark both have a setting "
+            f"{', '.join(sorted(both))}; one of them needs another name"
+        )
     fields = {**RunSettings.model_fields, **own_settings(benchmark), **of_method}
     for key, default in defaults.items():
         redefined = key in of_method and key in RunSettings.model_fields

@@ -11,9 +11,6 @@ from udil_avalanche.files import atomic_write
 from udil_avalanche.report.run import FILES, Run
 from udil_avalanche.runs.run_folder import RunFolder
 
-PLACES = ("output", "data")
-"""Settings that may name folders of the machine that made the run."""
-
 
 def keep(runs: Collection[Run], folder: Path) -> None:
     """Copy the files of some runs that a report needs.
@@ -35,10 +32,10 @@ def keep(runs: Collection[Run], folder: Path) -> None:
         for file in filter(Path.exists, (run.folder / name for name in FILES)):
             with atomic_write(kept.path / file.name) as unfinished:
                 shutil.copyfile(file, unfinished)
-        settings = run.written_settings
-        for key in PLACES:
-            if Path(settings[key]).is_absolute():
-                settings[key] = Path(settings[key]).name
+        settings = {
+            key: Path(value).name if Path(str(value)).is_absolute() else value
+            for key, value in run.written_settings.items()
+        }
         with atomic_write(kept.path / "settings.yaml") as unfinished:
             unfinished.write_text(yaml.safe_dump(settings, sort_keys=False))
         kept.finish({**run.result, "settings": settings})

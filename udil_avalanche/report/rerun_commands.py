@@ -15,7 +15,7 @@ from udil_avalanche.report.tables import Table
 SCRIPT = "python run_experiments.py"
 
 MACHINE = ("device", "threads")
-"""Settings that do not tell runs apart but are needed to repeat one exactly: other
+"""Settings that do not distinguish runs but are needed to repeat one exactly: other
 devices and numbers of threads round differently."""
 
 

@@ -3,11 +3,10 @@
 import json
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +21,7 @@ from udil_avalanche.recipes.resolve import (
     stored_settings,
 )
 from udil_avalanche.recipes.settings import names_with
+from udil_avalanche.runs.result import RunResult
 
 FILES = ("metrics.jsonl", "embeddings.json")
 """The files of a run that a report reads besides its result."""
@@ -36,7 +36,7 @@ class Run:
     """
 
     folder: Path
-    result: Mapping[str, Any]
+    result: RunResult
 
     @property
     def method(self) -> str:
@@ -86,8 +86,7 @@ class Run:
         """
         domains = re.fullmatch(r"avg_acc_(\d+)_(\d+)", name)
         if domains is None:
-            value: float | None = self.result.get(name)
-            return value
+            return cast(float | None, self.result.get(name))
         first, last = map(int, domains.groups())
         if last > len(self.accuracy_matrix):
             return None
@@ -137,8 +136,8 @@ class Run:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """All settings that affect the result, but for the folder of the data, which
-        may have been moved."""
+        """All settings that affect the result, except the data folder, which may have
+        been moved."""
         effective = effective_settings(self.all_settings)
         gone = self._settings_of_other_versions
         return {key: effective[key] for key in effective if key != "data"} | gone

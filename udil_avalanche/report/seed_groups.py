@@ -26,8 +26,8 @@ class SeedGroup:
     """Runs with the same settings on several seeds.
 
     :param runs: the runs, by seed; none if the method has not been run.
-    :param variant: the settings that tell the group from others of the same method on
-        the same problem; empty if there are no others.
+    :param variant: the settings that distinguish the group from others of the same
+        method on the same problem; empty if there are no others.
     """
 
     runs: tuple[Run, ...] = ()

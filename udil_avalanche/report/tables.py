@@ -76,7 +76,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The method, with the settings that tell it from another of the same name."""
+        """The method, with the settings that distinguish it from another of the same
+        name."""
         return f"{self.method}{in_parentheses(self.group.variant)}"
 
 

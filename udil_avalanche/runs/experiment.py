@@ -53,18 +53,18 @@ def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunR
     """Learn the domains of a benchmark one after another, or all at once in joint
     training, and write what is measured to a run folder.
 
-    A run that is done is not repeated. One that was interrupted goes on from its last
+    A run that is done is not repeated. One that was interrupted resumes from its last
     state, and its result is the same, bit for bit, as without the interruption.
 
     :param settings: what to run, see :func:`udil_avalanche.recipes.resolve.resolve`.
-    :param say: is told whether the run goes on or starts again.
+    :param say: is told whether the run resumes or starts again.
     :return: the result, as in ``result.json``.
     :raises SettingsError: if the settings cannot be run.
-    :raises RunError: if the run cannot go on.
+    :raises RunError: if the run cannot continue.
     :raises RunStopped: after Ctrl-C or SIGTERM; the state is saved.
     """
     folder = RunFolder.of(settings)
-    if folder.is_done:
+    if folder.holds(settings):
         return folder.result()
     _check_device(settings.device)
     if settings.threads is not None:
@@ -77,7 +77,7 @@ def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunR
     except ValueError as error:
         raise SettingsError(str(error)) from error
     with locked(folder.path), StopRequest() as stop:
-        if not folder.is_done:
+        if not folder.holds(settings):
             _learn(settings, benchmark, model, folder, stop, say)
     return folder.result()
 
@@ -104,7 +104,7 @@ def _learn(
         folder.check_settings(settings)
     else:
         if folder.is_begun:
-            say("This run was begun but not finished, nothing saved: starting again.")
+            say("This run was started but nothing was saved: starting again.")
         folder.begin(settings)
 
     joint = METHODS[settings.strategy].is_joint
@@ -138,7 +138,7 @@ def _learn(
             saving.resume(strategy, state)
             folder.write_metrics(log.lines)
             say(
-                "This run was begun but not finished: going on after step "
+                "This run was started but not finished: resuming after step "
                 f"{strategy.clock.train_iterations}, in domain "
                 f"{min(log.experiences_done + 1, len(experiences))}."
             )
@@ -223,9 +223,10 @@ def _write_model(
 ) -> None:
     with atomic_write(folder.path / "model.safetensors") as unfinished:
         unfinished.write_bytes(save(model.state_dict()))
-    encoder = model.get_submodule("encoder")
-    embeddings = projected_embeddings(encoder, benchmark, device)
-    folder.write_json("embeddings.json", embeddings)
+    encoder = getattr(model, "encoder", None)
+    if encoder is not None:
+        embeddings = projected_embeddings(encoder, benchmark, device)
+        folder.write_json("embeddings.json", embeddings)
 
 
 def _result(

@@ -83,7 +83,7 @@ class ProgressPlugin(Plugin):
         return {"domains_done": self._domains_done, "step": self._step}
 
     def load_state_dict(self, state: dict[str, int], strategy: Strategy) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary.
         :param strategy: the strategy.

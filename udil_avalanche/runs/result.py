@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 class RunResult(TypedDict):
     """What a finished run has measured, and how. Accuracies are in percent; ``None``
-    stands for what was not measured.
+    means not measured.
     """
 
     benchmark: str
@@ -43,7 +43,8 @@ class RunResult(TypedDict):
     settings: dict[str, Any]
     """All settings by name."""
     versions: dict[str, Any]
-    """The software and the machine, see :func:`~udil_avalanche.runs.versions`."""
+    """The software and the machine, see
+    :func:`~udil_avalanche.runs.versions.versions`."""
     domain_names: NotRequired[list[str]]
     """The names of the domains of the user's own data."""
     class_names: NotRequired[list[str]]

@@ -38,7 +38,7 @@ class RunFolder:
         self.tensorboard = path / "tensorboard"
         """Where the events for TensorBoard go."""
         self.state = path / "state"
-        """Where the states go, from which an unfinished run goes on."""
+        """Where the states go, from which an unfinished run resumes."""
         self.metrics = path / "metrics.jsonl"
         """What was measured after each domain, a line of JSON for each."""
         self.messages = Path(f"{path}.log")
@@ -66,6 +66,16 @@ class RunFolder:
         """Whether the run has been finished."""
         return (self.path / "done").exists()
 
+    def holds(self, settings: RunSettings) -> bool:
+        """Whether the run has been finished, by these settings.
+
+        :param settings: the settings asked for.
+        :raises RunError: if it was finished by others, as when a default has changed.
+        """
+        if self.is_done:
+            self.check_settings(settings)
+        return self.is_done
+
     def begin(self, settings: RunSettings) -> None:
         """Make the folder, and remove what an earlier attempt left in it.
 
@@ -82,7 +92,7 @@ class RunFolder:
         self.write_json("versions.json", versions())
 
     def check_settings(self, settings: RunSettings) -> None:
-        """Refuse settings other than those that the run was begun with.
+        """Refuse settings other than those that the run was started with.
 
         :param settings: the settings asked for.
         :raises RunError: with the settings that differ and change the result.
@@ -99,7 +109,7 @@ class RunFolder:
             if begun.get(key) != wanted.get(key)
         ]
         if differences:
-            raise self._error(f"{self.path} was begun with {'; '.join(differences)}")
+            raise self._error(f"{self.path} was started with {'; '.join(differences)}")
 
     def finish(self, result: Mapping[str, object]) -> None:
         """Write the result, and the mark ``done`` with the SHA-256 of every file, as

@@ -41,7 +41,7 @@ def keep_freed_memory() -> bool:
     glibc returns large blocks to the system at once and gets them again, zeroed and
     page by page: with ResNet-18 on images of 32 pixels that is a tenth of a step.
 
-    :return: whether the C library could be told so.
+    :return: whether the C library has this setting.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -73,8 +73,8 @@ class Algorithm1:
     objective_t_power: float = 0.0
 
     def learn(self, X_t: Tensor, y_t: Tensor) -> Iterator[Tensor]:
-        """Learn the next domain t. As a generator, it takes one step each time that it
-        is asked for a value.
+        """Learn the next domain t. This is a generator, which takes one step for each
+        value that it yields.
 
         :param X_t: the inputs of the domain's samples S_t.
         :param y_t: their classes.
@@ -106,7 +106,8 @@ class Algorithm1:
                 yield X_t[B_t], y_t[B_t]
 
     def _first(self, X_t: Tensor, y_t: Tensor) -> Iterator[Losses]:
-        """The first domain, which Algorithm 1 leaves open: plain training with V_s."""
+        """The first domain, which Algorithm 1 does not specify: plain training with
+        V_s."""
         nothing = torch.zeros(())
         for x, y in self._batches(X_t, y_t):
             embeddings = self.h.encoder(x)

@@ -37,10 +37,10 @@ class Board:
         self._seconds: list[tuple[RunSettings, float]] = []
         for run in runs:
             folder = RunFolder.of(run)
-            if not folder.is_done:
-                self._left[folder.path] = run
-                continue
             try:
+                if not folder.holds(run):
+                    self._left[folder.path] = run
+                    continue
                 self._seconds.append((run, folder.result()["seconds"]))
                 self.done_before += 1
             except RunError as error:
@@ -74,7 +74,7 @@ class Board:
         """How long the sweep will still take; None as long as no run is done.
 
         A run is expected to take as long as the runs of its method on its benchmark
-        did; without any, as those on its benchmark; without any, as all.
+        did; if there are none, as those on its benchmark; if there are none, as all.
         """
         if not self._seconds:
             return None

@@ -14,7 +14,7 @@ from udil_avalanche.sweep.entries import combinations, mapping_of, refuse_reserv
 KEYS = ("trials", "validation", "ranges")
 DEFAULT_VALIDATION = 0.1
 SAME_FOR_ALL = {"validation", "data", "train_per_domain"}
-"""Settings beside those of the task that decide which samples a trial learns from and
+"""Settings besides those of the task that decide which samples a trial learns from and
 is compared on."""
 
 
@@ -22,7 +22,7 @@ is compared on."""
 class Budget:
     """What a search tries.
 
-    :param trials: for each strategy, the settings to try; as many for each.
+    :param trials: for each strategy, the settings to try; the same number for each.
     :param options: the settings of all runs: the share of the training data that they
         are compared on.
     """
@@ -31,7 +31,8 @@ class Budget:
     options: dict[str, Any]
 
     def check(self, runs: Sequence[RunSettings]) -> None:
-        """Refuse runs that choose by what is reported, or that cannot be compared.
+        """Refuse runs that would choose settings by reported results, or that cannot be
+        compared.
 
         :param runs: the runs of the search, with the settings of the command line.
         :raises SettingsError: if a run tests on the test data or has a reported seed,

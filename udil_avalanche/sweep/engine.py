@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from udil_avalanche.recipes import RunSettings
 
 STOPPED = (
-    "stopped; the runs were asked to save their states, and the same command goes on "
+    "stopped; the runs were asked to save their states, and the same command resumes "
     "from there"
 )
 

@@ -12,7 +12,7 @@ import yaml
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import BENCHMARKS, METHODS, Role, RunSettings
 from udil_avalanche.recipes.names import nearest, plain_name
-from udil_avalanche.recipes.resolve import CONFIGS, resolve
+from udil_avalanche.recipes.resolve import CONFIGS, current_names, resolve
 from udil_avalanche.recipes.settings import names_with
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
@@ -46,14 +46,18 @@ class Sweep:
     @property
     def name(self) -> str:
         """The name of the file and the overrides that change the runs, so that a quick
-        rehearsal is not confused with the search itself."""
+        trial is not confused with the search itself."""
         classes = {RunSettings, *map(type, self.runs)}
-        places = {name for each in classes for name in names_with(Role.PLACE, each)}
-        plain_places = set(map(plain_name, places - {"data"}))
+        places = {
+            plain_name(name)
+            for each in classes
+            for name, key in current_names(each).items()
+            if key in names_with(Role.PLACE, each) - {"data"}
+        }
         changes = sorted(
             override
             for override in self.overrides
-            if plain_name(override.partition("=")[0]) not in plain_places
+            if plain_name(override.partition("=")[0]) not in places
         )
         name = "+".join([self.file.stem, *changes]).replace("/", "_")
         if len(name) <= LONGEST_NAME:

@@ -18,8 +18,8 @@ from udil_avalanche.sweep.titles import Titles
 
 
 class LiveTable:
-    """On a terminal, shows which runs are at work, how many are left and how long they
-    will take; everywhere, prints a line for each run that ends.
+    """On a terminal, shows which runs are in progress, how many are left and how long
+    they will take. With or without one, prints a line for each run that ends.
 
     :param board: how far the sweep is.
     :param console: where to show it; the standard output by default.

@@ -24,7 +24,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 def run_locally(
     runs: Sequence[RunSettings], *, workers: int, threads: int
 ) -> Iterator[Event]:
-    """Do the runs, each in a process of its own.
+    """Do the runs, each in its own process.
 
     What a run prints goes to ``<run folder>.log``, which is removed when it succeeds.
 

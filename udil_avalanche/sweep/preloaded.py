@@ -2,7 +2,7 @@
 be imported by anything else.
 
 The process leaves the sweep's process group. Ctrl-C on a terminal signals the whole
-group, but the sweep passes it on by itself: a run that got it twice would stop without
+group, but the sweep passes it on itself: a run that got it twice would stop without
 saving, and if this process ended, the sweep could no longer follow its runs.
 """
 

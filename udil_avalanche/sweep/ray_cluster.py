@@ -64,7 +64,7 @@ def ray_cluster(address: str | None, cpus: float, gpus: float) -> Iterator[Any]:
 def check_room(
     nodes: Sequence[Mapping[str, Any]], cpus: float, gpus: float, *, may_grow: bool
 ) -> None:
-    """Complain if no node is large enough for a run: Ray would wait without a word.
+    """Complain if no node is large enough for a run: Ray would wait silently.
 
     :param nodes: the nodes, as returned by ``ray.nodes()``.
     :param cpus: how many processors a run needs.
@@ -92,7 +92,7 @@ def _in_words(cpus: float, gpus: float) -> str:
 
 
 def _check_address(address: str) -> None:
-    """Refuse an address where nobody answers, which takes Ray ten minutes."""
+    """Refuse an address where nothing answers: Ray would take ten minutes to notice."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=10).close()

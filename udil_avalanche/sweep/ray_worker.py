@@ -15,7 +15,7 @@ SECONDS_BETWEEN_TRIES = 1
 
 class WorkerStopped(RuntimeError):
     """A node has asked its worker to end. The run's state is saved, and another worker
-    can take it up."""
+    can resume it."""
 
 
 class Begun:

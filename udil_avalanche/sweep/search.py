@@ -15,7 +15,7 @@ from udil_avalanche.files import atomic_write
 from udil_avalanche.formatting import number_list, settings_in_words
 from udil_avalanche.recipes import BENCHMARKS, RunSettings, as_dict
 from udil_avalanche.recipes.identity import effective_settings
-from udil_avalanche.recipes.names import plain_name
+from udil_avalanche.recipes.resolve import setting_name
 from udil_avalanche.runs.result import RunResult
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.grid import Sweep
@@ -113,7 +113,8 @@ def _choice(sweep: Sweep, runs: Sequence[RunSettings]) -> Choice | None:
     """The best trial of a strategy on a benchmark; None if no trial is done."""
     assert sweep.budget is not None
     trials = sweep.budget.trials[runs[0].strategy]
-    varied = {plain_name(key) for trial in trials for key in trial}
+    schema = type(runs[0])
+    varied = {setting_name(key, schema) for trial in trials for key in trial}
     groups: dict[str, list[RunSettings]] = {}
     for run in runs:
         groups.setdefault(settings_in_words(_tried(run, varied)), []).append(run)
@@ -128,7 +129,7 @@ def _choice(sweep: Sweep, runs: Sequence[RunSettings]) -> Choice | None:
 
 def _tried(run: RunSettings, varied: Collection[str]) -> dict[str, Any]:
     """The settings of a run that the search varies."""
-    return {key: val for key, val in as_dict(run).items() if plain_name(key) in varied}
+    return {key: value for key, value in as_dict(run).items() if key in varied}
 
 
 def _with_other_data(choices: Sequence[Choice]) -> list[str]:

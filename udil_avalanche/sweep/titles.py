@@ -10,8 +10,8 @@ ALWAYS_NAMED = ("memory", "seed")
 
 
 class Titles:
-    """Names that tell the runs of a sweep apart. If a method is run on a benchmark with
-    several settings, the names include those that differ.
+    """Names that distinguish the runs of a sweep. If a method is run on a benchmark
+    with several settings, the names include those that differ.
 
     :param runs: all runs of the sweep.
     """

@@ -73,7 +73,7 @@ def history_term(omega: Omega, estimates: BoundEstimates) -> Tensor:
 
 
 def generalization_term(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
-    """The price of finite samples: Lemmas A.1 and A.2 together, with C in place of the
+    """The cost of finite samples: Lemmas A.1 and A.2 together, with C in place of the
     factor that depends on the VC dimension.
 
     :param c: the paper's C, see :func:`vc_constant`.

@@ -26,3 +26,12 @@ def empirical_risks(differs: Tensor, domains: Tensor, n_domains: int) -> Tensor:
     :param n_domains: number of past domains.
     """
     return domain_means(differs, domains, n_domains)
+
+
+def total_error(errors: Tensor) -> Tensor:
+    r"""The goal of section 3, which the bounds are about: to minimise
+    :math:`\sum_{i=1}^t \epsilon_{D_i}(h)`.
+
+    :param errors: the error of h on each of the t domains.
+    """
+    return errors.sum()

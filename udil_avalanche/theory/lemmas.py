@@ -30,8 +30,8 @@ def weighted_domains_bound(
 def weighted_labelings_bound(
     beta: Tensor, errors: Tensor, n_samples: int, c: float
 ) -> Tensor:
-    r"""Lemma A.2: bounds the weighted errors by several labelling functions on the same
-    samples,
+    r"""Lemma A.2: bounds the weighted errors against several labelling functions on the
+    same samples,
     :math:`\sum_j \beta_j \hat\epsilon(h, f_j) + (\sum_j \beta_j) C / \sqrt N`.
 
     :param beta: the weight of each labelling function f_j.

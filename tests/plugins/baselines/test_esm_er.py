@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 class CheckSteps(SupervisedPlugin):
-    """Holds weights, running mean and gradients of every iteration against a loop."""
+    """Compares weights, running mean and gradients of every iteration with a loop."""
 
     def __init__(self, esm_er: ESMERPlugin) -> None:
         super().__init__()

@@ -87,14 +87,14 @@ def test_almost_parallel_gradients_of_a_large_model(noise: float) -> None:
 
 
 class RawGradient(SupervisedPlugin):
-    """Keeps the gradient as the backward pass left it; goes before GEM."""
+    """Keeps the gradient from the backward pass; comes before GEM."""
 
     def after_backward(self, strategy: Any, **kwargs: Any) -> None:
         self.value = flat_gradient(strategy.model)
 
 
 class CheckConstraints(SupervisedPlugin):
-    """Holds every step against the gradients of all past domains; goes after GEM."""
+    """Compares every step with the gradients of all past domains; comes after GEM."""
 
     def __init__(self, gem: GEMPlugin, raw: RawGradient) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def test_a_negative_margin_is_refused() -> None:
 
 
 class ComparePasses(SupervisedPlugin):
-    """Holds one pass over the whole memory against a pass for each domain."""
+    """Compares one pass over the whole memory with a pass for each domain."""
 
     def __init__(self, gem: GEMPlugin) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ def by_hand(logits: Tensor, answers: Tensor, temperature: float) -> float:
 
 
 class CheckLoss(SupervisedPlugin):
-    """Holds every loss against loops, with a teacher of its own."""
+    """Compares every loss with loops that have their own teacher."""
 
     def __init__(self, lwf: LwFPlugin) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class CheckLoss(SupervisedPlugin):
 def test_every_loss_is_the_formula(
     naive: Any, make_scenario: Any, temperature: float
 ) -> None:
-    """Also with a model that answers otherwise in training mode."""
+    """Even with a model whose outputs differ in training mode."""
     model = nn.Sequential(
         nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3)
     )

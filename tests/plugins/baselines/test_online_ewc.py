@@ -43,8 +43,8 @@ def test_fisher_is_a_running_sum_over_the_domains(
 
 
 class CheckGradient(SupervisedPlugin):
-    """Holds every gradient against task + lambda gamma F* (theta - theta*), and the
-    loss against the penalty's definition, parameter by parameter."""
+    """Compares every gradient with task + lambda gamma F* (theta - theta*), and the
+    loss with the penalty's definition, parameter by parameter."""
 
     def __init__(self, ewc: OnlineEWCPlugin) -> None:
         super().__init__()

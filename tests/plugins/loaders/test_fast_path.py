@@ -1,4 +1,4 @@
-"""What is fast gives the numbers of what is plain."""
+"""The fast paths give the same numbers as the plain ones."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def weights(model: nn.Module) -> Tensor:
 
 
 class NoTensors(torch.utils.data.Dataset):
-    """The samples of a domain, as a dataset that nobody knows to be tensors."""
+    """The samples of a domain, as a dataset that is not recognised as tensors."""
 
     def __init__(self, samples: list[Any]) -> None:
         self.samples = [(x, y) for x, y, _ in samples]
@@ -51,8 +51,8 @@ def without_tensors(scenario: DomainScenario) -> Any:
 
 
 class Loaders(SupervisedPlugin):
-    """Notes what kind of loader is used, and makes up for what each takes from torch's
-    generator."""
+    """Notes what kind of loader is used, and makes up for the random numbers that each
+    draws from torch's generator."""
 
     def before_training_epoch(self, strategy: Any, **kwargs: Any) -> None:
         self.kind = type(strategy.dataloader)
@@ -65,7 +65,7 @@ class Loaders(SupervisedPlugin):
 
 
 class AnotherLoader:
-    """The mini-batches of a loader, by one that nobody knows."""
+    """The mini-batches of a loader, through one of an unknown class."""
 
     def __init__(self, loader: TensorLoader) -> None:
         self.loader = loader

@@ -17,7 +17,7 @@ from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
 
 
 class KeepStream(SupervisedPlugin):
-    """Keeps every sample of the stream and what the model says of it in its step."""
+    """Keeps every sample of the stream and the model's output for it in its step."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -27,13 +27,13 @@ def test_a_finite_loss_passes() -> None:
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), float("-inf")])
 def test_the_terms_that_are_not_finite_are_named(loss: float) -> None:
     spoilt = strategy(loss, V_p=float("inf"), V_s=2.0)
-    with pytest.raises(RunError, match=f"{loss} in step 5 of domain 2, by V_p\n"):
+    with pytest.raises(RunError, match=f"{loss} in step 5 of domain 2, due to V_p\n"):
         FiniteLossPlugin().before_backward(spoilt)
 
 
 def test_else_all_terms_are_shown_with_their_size() -> None:
     with pytest.raises(
-        RunError, match=r"by the loss .* \(V_p 1e\+30, V_s 2\)\nSmaller"
+        RunError, match=r"due to the loss .* \(V_p 1e\+30, V_s 2\)\nSmaller"
     ):
         FiniteLossPlugin("Smaller!").before_backward(
             strategy(float("nan"), V_p=1e30, V_s=2.0)
@@ -61,6 +61,8 @@ def test_the_model_is_left_as_it_was_before_the_step(
         plugins=[FiniteLossPlugin()],
         evaluator=silent(),
     )
-    with pytest.raises(RunError, match="of domain 1, by the loss of the mini-batch"):
+    with pytest.raises(
+        RunError, match="of domain 1, due to the loss of the mini-batch"
+    ):
         naive.train(make_scenario(domains=1).train_stream)
     assert all(torch.isfinite(weights).all() for weights in model.parameters())

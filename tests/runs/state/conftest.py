@@ -23,7 +23,7 @@ def tiny() -> Callable[..., RunSettings]:
         data = {"domains": 3, "train_per_domain": 256, "test_per_domain": 64}
         model = {"dimensions": 10, "hidden": 16, "optimizer": "adam", "lr": 3e-3}
         steps = {"epochs": 2, "batch_size": 64, "threads": 1, "save_every": 0}
-        if METHODS[strategy]().memory:
+        if METHODS[strategy].has_memory:
             data["memory"] = 60
         if hasattr(METHODS[strategy], "memory_batch"):
             # Fewer than the memory holds: every step draws at random.

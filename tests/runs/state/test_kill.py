@@ -1,4 +1,4 @@
-"""Real processes, killed by SIGKILL at moments that nobody has chosen."""
+"""Real processes, killed by SIGKILL at arbitrary moments."""
 
 import multiprocessing
 import random
@@ -19,7 +19,7 @@ Outcome = Callable[[RunSettings], Any]
 
 @pytest.fixture(scope="module")
 def start() -> Callable[[RunSettings], Any]:
-    """Starts the command line in a process of its own. A server that has torch loaded
+    """Starts the command line in a separate process. A server that has torch loaded
     forks it, so that it does not take seconds to begin."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["udil_avalanche.runs.experiment"])
@@ -40,8 +40,8 @@ def arguments(settings: RunSettings) -> Sequence[str]:
 def run_killed_at(
     moments: Sequence[float], settings: RunSettings, start: Callable[[RunSettings], Any]
 ) -> int:
-    """Start a run again and again, killed each time after so many seconds, and at last
-    let it finish. How many of the kills hit it before that."""
+    """Start a run again and again, kill it each time after so many seconds, and let it
+    finish at last. Returns how many of the kills hit it before that."""
     kills = 0
     for seconds in moments:
         process = start(settings)

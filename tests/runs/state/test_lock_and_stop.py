@@ -13,7 +13,7 @@ from udil_avalanche.runs.state.stop import StopRequest
 def test_a_folder_has_room_for_one(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "run"
     with locked(folder):
-        with pytest.raises(RunError, match=f"process {os.getpid()} on .* is at work"):
+        with pytest.raises(RunError, match=f"process {os.getpid()} on .* is using"):
             locked(folder).__enter__()
         with locked(tmp_path / "other"):
             pass

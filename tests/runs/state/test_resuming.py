@@ -1,4 +1,4 @@
-"""A run that is broken off anywhere comes to the result of one that is not."""
+"""A run that is interrupted anywhere has the same result as one that is not."""
 
 import signal
 from collections.abc import Callable

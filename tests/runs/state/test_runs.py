@@ -1,4 +1,4 @@
-"""Whole runs that are stopped, damaged, or led astray."""
+"""Whole runs that are stopped, damaged, or given wrong settings."""
 
 import errno
 import json
@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ def act(hook: str, step: int, action: Callable[[Any], None]) -> Any:
 
 
 def interrupt(settings: RunSettings, step: int, number: int = signal.SIGINT) -> str:
-    """Run until a signal comes in the given step; what the run says to it."""
+    """Run until a signal comes in the given step; return the run's message."""
     patch = act("before_backward", step, lambda _: signal.raise_signal(number))
     try:
         with pytest.raises(RunStopped) as stopped:
@@ -64,7 +63,7 @@ def interrupt(settings: RunSettings, step: int, number: int = signal.SIGINT) -> 
 def whole(
     tiny: Tiny, outcome: Outcome, tmp_path_factory: pytest.TempPathFactory
 ) -> Any:
-    """What a run of UDIL comes to that nothing has happened to."""
+    """The result of an undisturbed run of UDIL."""
     settings = tiny("UDIL", tmp_path_factory.mktemp("whole"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "_draw", lambda *arguments: None)
@@ -78,7 +77,7 @@ def begun(tiny: Tiny, tmp_path: Path) -> RunSettings:
     settings = tiny("UDIL", tmp_path)
     interrupt(settings, step=22)
     assert len(list(RunFolder.of(settings).state.iterdir())) == 2
-    return replace(settings, save_every=1e9)
+    return settings.model_copy(update=dict(save_every=1e9))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -88,11 +87,11 @@ def test_a_signal_saves_and_the_run_goes_on(
     settings = tiny("UDIL", tmp_path, save_every=1e9)
     message = interrupt(settings, step=13, number=number)
     assert "stopped in domain 2, after step 13" in message
-    assert "the same command goes on" in message
+    assert "the same command resumes" in message
     said: list[str] = []
     run(settings, say=said.append)
     assert said == [
-        "This run was begun but not finished: going on after step 13, in domain 2."
+        "This run was started but not finished: resuming after step 13, in domain 2."
     ]
     assert outcome(settings) == whole
 
@@ -175,7 +174,7 @@ def test_the_second_process_leaves_the_folder_alone(begun: RunSettings) -> None:
     before = {file: file.stat().st_mtime_ns for file in folder.path.rglob("*")}
     with locked(folder.path):
         before[folder.path / ".lock"] = (folder.path / ".lock").stat().st_mtime_ns
-        with pytest.raises(RunError, match="is at work in"):
+        with pytest.raises(RunError, match="is using"):
             run(begun)
     after = {file: file.stat().st_mtime_ns for file in folder.path.rglob("*")}
     assert after == before
@@ -187,10 +186,10 @@ def test_settings_that_differ_are_refused_with_the_difference(
     file = RunFolder.of(begun).path / "settings.yaml"
     written = file.read_text()
     file.write_text(written.replace("lambda_p: 1.0", "lambda_p: 2.0"))
-    with pytest.raises(RunError, match=r"begun with lambda_p=2.0, not lambda_p=1.0"):
+    with pytest.raises(RunError, match=r"started with lambda_p=2.0, not lambda_p=1.0"):
         run(begun)
     file.write_text(written)
-    run(replace(begun, save_every=5.0, device="cpu"))
+    run(begun.model_copy(update=dict(save_every=5.0, device="cpu")))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ def test_damage_to_any_file_ends_in_an_error_or_the_last_good_state(
                 refused.add(file.name)
             else:
                 assert outcome(begun) == whole, file
-                assert "going on after step" in said[0], file
+                assert "resuming after step" in said[0], file
     assert refused == {"settings.yaml"}
 
 
@@ -246,7 +245,7 @@ def test_damage_to_a_finished_run_is_noticed(tiny: Tiny, tmp_path: Path) -> None
     assert {"result.json", "model.safetensors", "metrics.jsonl", "done"} <= names
     for name in names:
         intact = (folder.path / name).read_bytes()
-        # A mark without sums is that of a version that had none.
+        # A mark without checksums is from a version that had none.
         for damage in damages(intact)[1 if name == "done" else 0 :]:
             (folder.path / name).write_bytes(damage)
             with pytest.raises(RunError, match=str(folder.path)):
@@ -296,7 +295,7 @@ def test_a_loss_that_is_not_finite_names_term_domain_and_step(
         }
 
     patch = act("before_backward", 14, spoil)
-    with pytest.raises(RunError, match=r"nan in step 6 of domain 2, by V_s"):
+    with pytest.raises(RunError, match=r"nan in step 6 of domain 2, due to V_s"):
         run(settings)
     patch.undo()
     run(settings)
@@ -355,7 +354,7 @@ def test_a_domain_that_validation_leaves_empty_is_refused(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Any:
-    """A file system of its own that is soon full; only for who may mount one."""
+    """A separate, small file system; only for users who may mount one."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
@@ -379,5 +378,5 @@ def test_a_disk_that_is_really_full(
     subprocess.run(larger, check=True)
     said: list[str] = []
     run(settings, say=said.append)
-    assert "going on after step" in said[0]
+    assert "resuming after step" in said[0]
     assert outcome(settings) == whole

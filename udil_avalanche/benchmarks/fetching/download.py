@@ -13,7 +13,7 @@ import pooch
 from filelock import FileLock
 
 CHUNK_BYTES = 1 << 16
-"""What arrives is kept in such pieces; when a connection breaks, the last is lost."""
+"""Data are kept in pieces of this size; when a connection breaks, the last is lost."""
 
 CONNECT_SECONDS = 3.05
 """How long to wait for each address of a host. A host may have several, so a firewall
@@ -126,8 +126,8 @@ def unpack_zip(archive: Path, folder: Path, top: str) -> None:
                 is_below = PurePosixPath(member.filename).parts[:1] == (top,)
                 if is_link or not is_below or leads_outside(member.filename):
                     raise FetchError(
-                        f"{archive}: its member {member.filename} is a link or not "
-                        f"below {top}"
+                        f"{archive}: its member {member.filename} is a link or "
+                        f"is not in {top}"
                     )
             members.extractall(scratch)
             os.replace(Path(scratch, top), folder / top)

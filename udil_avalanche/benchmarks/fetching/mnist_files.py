@@ -65,7 +65,7 @@ def load_mnist(
 ) -> MnistImages:
     """Load MNIST from a data folder, fetching first what is missing there.
 
-    The files may lie in ``root`` or, as torchvision has them, in ``root/MNIST/raw``,
+    The files may be in ``root`` or, as torchvision keeps them, in ``root/MNIST/raw``,
     plain or as ``.gz``. Afterwards they are in ``root/MNIST/raw``, where torchvision
     and Avalanche find them too.
 

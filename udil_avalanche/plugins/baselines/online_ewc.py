@@ -17,9 +17,9 @@ from udil_avalanche.plugins.shared.stateful import StatefulPlugin
 
 class OnlineEWCPlugin(StatefulPlugin):
     r"""Online EWC (Schwarz et al., Progress & Compress, ICML 2018,
-    https://arxiv.org/abs/1805.06370): a spring holds each weight at its value after the
-    last domain, as strongly as the weight mattered to the past domains. Domain t
-    minimises
+    https://arxiv.org/abs/1805.06370): a quadratic penalty pulls each weight towards its
+    value after the last domain, the more strongly the more the weight mattered to the
+    past domains. Domain t minimises
 
     .. math::
         \ell_t(\theta) + \frac{\lambda}{2} \sum_j \gamma F^*_{t-1, j}
@@ -45,8 +45,8 @@ class OnlineEWCPlugin(StatefulPlugin):
 
     :param ewc_lambda: :math:`\lambda`, weight of the penalty. Plain SGD diverges if its
         learning rate times this times the largest F* exceeds 2.
-    :param gamma: :math:`\gamma`, factor of the past's Fisher information at each new
-        domain; 1 forgets nothing.
+    :param gamma: :math:`\gamma`, factor of the past domains' Fisher information at each
+        new domain; 1 forgets nothing.
     :param n_samples: how many random samples of a domain to average the Fisher
         information over; all if ``None``.
     """
@@ -88,7 +88,7 @@ class OnlineEWCPlugin(StatefulPlugin):
         self.terms = {"ewc_penalty": penalty.detach()}
 
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Add F_t to the past's Fisher information, and store the weights."""
+        """Add F_t to the past domains' Fisher information, and store the weights."""
         new = diagonal_fisher(strategy.model, self._inputs(strategy))
         self.fisher = {
             name: self.gamma * self.fisher[name] + fisher if self.fisher else fisher

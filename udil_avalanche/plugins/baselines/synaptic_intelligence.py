@@ -12,9 +12,9 @@ from udil_avalanche.plugins.shared.stateful import StatefulPlugin
 
 class SynapticIntelligencePlugin(StatefulPlugin):
     r"""SI (Zenke, Poole and Ganguli, Continual Learning Through Synaptic Intelligence,
-    ICML 2017, https://arxiv.org/abs/1703.04200): a weight is as important as its
-    movement was for lowering the loss. With the path integral of domain t over its
-    steps, from :math:`\theta^*_{t-1}` to :math:`\theta^*_t`,
+    ICML 2017, https://arxiv.org/abs/1703.04200): the importance of a weight is how much
+    its movement lowered the loss. With the path integral of domain t over its steps,
+    from :math:`\theta^*_{t-1}` to :math:`\theta^*_t`,
 
     .. math::
         \omega_{t, j} = -\sum_\text{steps} g_j \, \Delta\theta_j,

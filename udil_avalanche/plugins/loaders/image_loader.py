@@ -17,7 +17,7 @@ class ImageLoader:
     """Iterates over a domain of image files; worker processes decode mini-batches.
 
     The order of an epoch is drawn from torch's generator when the epoch begins, and
-    does not depend on the number of workers. The workers of an epoch end with it, also
+    does not depend on the number of workers. The workers of an epoch end with it, even
     if it is interrupted.
 
     :param dataset: the Avalanche dataset.

@@ -83,7 +83,7 @@ class StableModelPlugin(StatefulPlugin):
             self.after_eval(strategy)
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Start the averages with the first domain."""
+        """Start the averages in the first domain."""
         for average in self._averages.values():
             average.start(strategy.model)
 

@@ -71,16 +71,16 @@ class Plugin(SupervisedPlugin):  # type: ignore[misc]
         if self.needs_mini_batch and _builds_mini_batches(strategy):
             plugin, name = type(self).__name__, type(strategy).__name__
             raise ValueError(
-                f"{plugin} does not work in the strategy {name}, which adds samples to "
-                f"the mini-batch by itself: they would mix up each other's samples. "
+                f"{plugin} does not work in the strategy {name}, which also adds "
+                f"samples to the mini-batch: the two would mix up their samples. "
                 f"Use {plugin} in a strategy that leaves the mini-batch as it is, such "
                 f"as Naive, or use {name} without it."
             )
 
 
 def _builds_mini_batches(strategy: Strategy) -> bool:
-    """Whether it is one of Avalanche's methods with a training loop or mini-batches of
-    its own, such as DER, ER_ACE or SCR."""
+    """Whether it is one of Avalanche's methods with their own training loop or
+    mini-batches, such as DER, ER_ACE or SCR."""
     return any(
         getattr(type(strategy), hook).__module__.startswith(METHODS)
         for hook in ("training_epoch", "_before_forward")

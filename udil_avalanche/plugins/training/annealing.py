@@ -10,7 +10,7 @@ class AnnealingPlugin(StatefulPlugin):
     """Lowers the learning rate to a tenth over the last steps of each domain.
 
     Large steps keep a model from memorising the few samples in memory, but leave it
-    somewhere around the minimum; a few smaller ones at the end bring it there.
+    somewhere around the minimum; a few smaller steps at the end bring it closer.
 
     :param share: the fraction of a domain's steps over which the rate falls, linearly.
     """

@@ -45,7 +45,7 @@ class FiniteLossPlugin(Plugin):
         sizes = ", ".join(f"{name} {value:.3g}" for name, value in terms.items())
         raise RunError(
             f"the loss is {loss} in step {step + 1} of domain "
-            f"{strategy.clock.train_exp_counter + 1}, by {blamed}"
+            f"{strategy.clock.train_exp_counter + 1}, due to {blamed}"
             + (f" ({sizes})" if sizes and not wrong else "")
             + f"\n{self.advice}"
         )

@@ -18,8 +18,8 @@ class RandomFlipPlugin(Plugin):
     random numbers come from torch's generator in the training process.
 
     Put it after the plugins that append samples to the mini-batch. A
-    :class:`~udil_avalanche.plugins.HistoryModelPlugin` with a memory has to know of it:
-    ``HistoryModelPlugin(replay, flip=...)``.
+    :class:`~udil_avalanche.plugins.HistoryModelPlugin` with a memory needs to know
+    about it: ``HistoryModelPlugin(replay, flip=...)``.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,8 @@ from udil_avalanche.plugins.udil.omega import AdaptiveOmega
 
 class DiscriminatorPlugin(EncoderPlugin):
     """Aligns the embeddings of all domains by a minimax game: the discriminator d
-    learns to tell from e(x) which domain x is from, the encoder learns that it cannot.
+    learns to tell from e(x) which domain x is from, and the encoder learns to prevent
+    this.
 
     Both sides share one forward and one backward pass of d, as with a gradient reversal
     layer: d's loss is V_d, and the encoder receives the derivative of -lambda_d V_d

@@ -11,7 +11,7 @@ from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 
 
 class EmbeddingDistillationPlugin(EncoderPlugin):
-    """Keeps the embeddings of the memory where the history model put them.
+    """Keeps the embeddings of the memory near those of the history model.
 
     :param replay: provides the samples of past domains.
     :param history: the history model, created with the same ``replay``.

@@ -18,7 +18,7 @@ from udil_avalanche.plugins.udil.balanced_replay import (
 
 
 class HistoryModelPlugin(FrozenModel, Plugin):
-    """Keeps H_{t-1}, a frozen copy of the model as the last domain left it.
+    """Keeps H_{t-1}, a frozen copy of the model as it was after the last domain.
 
     The copy is in evaluation mode, so that BatchNorm statistics stay as they were and
     Dropout is off (the teacher of Avalanche's ``LwFPlugin`` stays in training mode).

@@ -52,9 +52,10 @@ def _build(settings: UDILSettings, training: Training) -> SupervisedTemplate:
     from udil_avalanche.strategies import UDIL as Strategy
     from udil_avalanche.theory.unification import PRESETS
 
+    learned = settings.coefficients == "learned"
     shared = {**training.arguments, "flip": training.flip}
     return Strategy(
-        preset=PRESETS.get(settings.coefficients),
+        preset=None if learned else PRESETS[settings.coefficients],
         mem_size=settings.memory,
         batch_size_mem=settings.memory_batch,
         c=settings.C,

@@ -1,4 +1,4 @@
-"""What a run saves so that it can go on from there, and how it does.
+"""What a run saves so that it can resume from there, and how it does so.
 
 ``tree`` and ``checkpoint`` write nested dictionaries of tensors and plain values to a
 folder, ``generators`` and ``strategy_state`` make such dictionaries of the random

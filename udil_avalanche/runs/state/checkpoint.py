@@ -28,12 +28,13 @@ class DamagedState(ValueError):
 
 
 class StateFolder:
-    """Keeps the last two states of a run, each in a folder of its own.
+    """Keeps the last two states of a run, each in its own folder.
 
     A state is two files: its tensors as safetensors, and the rest as JSON, with the
     version of the format, the SHA-256 of the tensors and its own. The older of two
     states is removed only when the next one is safe on the disk, so one is always
-    whole. A state that has been damaged since is reported, and the one before it used.
+    complete. A state that has been damaged since is reported, and the one before it
+    used.
 
     Only one process at a time may write; the lock on the run folder takes care of that.
 
@@ -82,12 +83,12 @@ class StateFolder:
                 damages.append(str(damage))
                 continue
             for reason in damages:
-                logger.warning("%s: going on from the state before it", reason)
+                logger.warning("%s: resuming from the state before it", reason)
             self._good = name
             return state
         if damages:
             raise RunError(
-                f"no state is left to go on from: {'; '.join(damages)}\n"
+                f"no state is left to resume from: {'; '.join(damages)}\n"
                 f"To start again, remove {self.path.parent}"
             )
         return None
@@ -121,7 +122,7 @@ def _read_files(folder: Path) -> dict[str, Any]:
         if content["format"] != FORMAT:
             raise RunError(
                 f"the state in {folder} has format {content['format']}, but this "
-                f"version of udil_avalanche reads format {FORMAT}\nGo on with the "
+                f"version of udil_avalanche reads format {FORMAT}\nResume with the "
                 f"version that wrote it, or remove {folder.parent.parent} to start "
                 "again"
             )
@@ -133,7 +134,7 @@ def _read_files(folder: Path) -> dict[str, Any]:
         return dict(join(content["state"], copies))
     except RunError:
         raise
-    except Exception as error:  # Whatever damaged files may lead to.
+    except Exception as error:  # Damaged files may raise any error.
         reason = " ".join(str(error).split())
         raise DamagedState(f"{folder} does not hold a state ({reason})") from error
 

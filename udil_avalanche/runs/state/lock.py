@@ -20,7 +20,7 @@ def locked(folder: Path) -> Iterator[None]:
     when the process ends, however it ends.
 
     :param folder: the folder.
-    :raises RunLocked: if another process is at work in it.
+    :raises RunLocked: if another process is using it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / LOCK_FILE
@@ -29,7 +29,7 @@ def locked(folder: Path) -> Iterator[None]:
         held = lock.acquire()
     except Timeout:
         raise RunLocked(
-            f"{_holder(file)} is at work in {folder}: wait until it is done, or stop it"
+            f"{_holder(file)} is using {folder}: wait until it is done, or stop it"
         ) from None
     with held:
         yield

@@ -36,7 +36,7 @@ class RunLog:
         self._ticked = now
 
     def begin(self) -> None:
-        """Do not count what came before the first experience in its time."""
+        """Do not count the time before the first experience as part of it."""
         self.tick()
         self.experience_seconds = 0.0
 
@@ -53,9 +53,11 @@ class RunLog:
         return asdict(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary of the earlier part.
         """
+        if "lesson_seconds" in state:  # Its name in version 0.1.
+            state = {**state, "experience_seconds": state["lesson_seconds"]}
         for each in fields(self):
             setattr(self, each.name, state[each.name])

@@ -1,4 +1,4 @@
-"""When a run saves its state, and how it goes on from it."""
+"""When a run saves its state, and how it resumes from it."""
 
 import time
 from collections.abc import Callable
@@ -21,10 +21,10 @@ _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError, Runtime
 
 class SavingPlugin(Plugin):
     """Saves the state of a run after each domain and, every few seconds, between two
-    iterations, and lets a new strategy go on from there as if nothing had happened.
+    iterations, and lets a new strategy resume from there as if nothing had happened.
 
-    To go on between two domains, the state is loaded into the strategy. To go on within
-    a domain,
+    To resume between two domains, the state is loaded into the strategy. To resume
+    within a domain,
 
     1. the state is loaded before ``train`` is called, so that the plugins find the
        memory and the models that they found when the domain began, and compute what the
@@ -66,7 +66,7 @@ class SavingPlugin(Plugin):
         self._saved = time.monotonic()
 
     def resume(self, strategy: Strategy, state: dict[str, Any]) -> None:
-        """Go on from a state: with the next domain, or within one.
+        """Resume from a state: with the next domain, or within one.
 
         :param strategy: a strategy that was built like the one that was saved.
         :param state: what was saved.
@@ -94,7 +94,7 @@ class SavingPlugin(Plugin):
             strategy.train_epochs -= done
 
     def before_training_epoch(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Go on within the epoch, or keep the random generators at its beginning."""
+        """Resume within the epoch, or keep the random generators at its beginning."""
         if self._resumed is None:
             self._epoch_began = generator_states()
             return
@@ -135,7 +135,7 @@ class SavingPlugin(Plugin):
 
         :param strategy: the strategy, between two iterations.
         :param where: where that is, for messages.
-        :raises RunError: if it cannot be written, or if nothing can be learned from it.
+        :raises RunError: if it cannot be written, or if its weights are not finite.
         :raises RunStopped: if the run was asked to stop.
         """
         begin = time.perf_counter()
@@ -160,13 +160,13 @@ class SavingPlugin(Plugin):
         self.log.seconds_saving += time.perf_counter() - begin
         self._saved = time.monotonic()
         self.stop.check(
-            f"stopped {where}; the state is saved, and the same command goes on from "
+            f"stopped {where}; the state is saved, and the same command resumes from "
             "there"
         )
 
 
 def first_step(state: dict[str, Any] | None) -> int | None:
-    """The first training step after a state, at which TensorBoard's log goes on.
+    """The first training step after a state, at which TensorBoard's log continues.
 
     :param state: what was saved, if anything was.
     """

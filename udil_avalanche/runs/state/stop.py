@@ -35,7 +35,7 @@ class StopRequest:
     def check(self, message: str) -> None:
         """Stop if a signal was received.
 
-        :param message: what was saved, and how to go on.
+        :param message: what was saved, and how to resume.
         :raises RunStopped: with the message and the signal.
         """
         if self.signal_number is not None:

@@ -32,7 +32,7 @@ class Stateful(Protocol):
         """
 
     def load_state_dict(self, state: dict[str, Any], *strategy: Any) -> None:
-        """Go on from what :meth:`state_dict` returned.
+        """Continue from what :meth:`state_dict` returned.
 
         :param state: the dictionary, its tensors on the CPU.
         :param strategy: for a plugin, the strategy, with its model already loaded.
@@ -40,7 +40,7 @@ class Stateful(Protocol):
 
 
 def strategy_state(strategy: Strategy) -> dict[str, Any]:
-    """Everything that a strategy needs to go on after an iteration, except the data.
+    """Everything that a strategy needs to continue after an iteration, except the data.
 
     :param strategy: its plugins and metrics are saved if they are :class:`Stateful`.
     """
@@ -55,7 +55,7 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
 
 
 def load_strategy_state(strategy: Strategy, state: dict[str, Any]) -> None:
-    """Let a strategy go on from what :func:`strategy_state` returned.
+    """Let a strategy continue from what :func:`strategy_state` returned.
 
     :param strategy: a strategy that was built like the one that was saved.
     :param state: the state.
