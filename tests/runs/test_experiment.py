@@ -212,11 +212,12 @@ def test_joint_training_learns_all_domains_at_once(start: Start) -> None:
         assert figures["forward_transfer"] is None
 
 
-@pytest.mark.parametrize("strategy", ["UDIL", "CLS-ER", "ESM-ER", "Joint"])
+@pytest.mark.parametrize("strategy", METHODS)
 def test_the_saved_weights_are_those_that_were_evaluated(
     strategy: str, start: Start
 ) -> None:
-    stable = {"stable_alpha": 0.99} if strategy.endswith("-ER") else {}
+    averaged = "stable_alpha" in METHODS[strategy].settings.model_fields
+    stable = {"stable_alpha": 0.99} if averaged else {}
     options = {"domains": 2, "epochs": 2, "hidden": 32, **stable}
     result, folder = start(strategy, **options)
     settings = tiny(strategy, folder, **options)
@@ -231,7 +232,10 @@ def test_the_saved_weights_are_those_that_were_evaluated(
     assert accuracies == pytest.approx(result["accuracy_matrix"][-1])
 
 
-@pytest.mark.parametrize("strategy", ["ER", "DER++", "CLS-ER", "ESM-ER"])
+@pytest.mark.parametrize(
+    "strategy",
+    [name for name in METHODS if "reservoir" in METHODS[name].settings.model_fields],
+)
 def test_a_reservoir_instead_of_a_balanced_memory(strategy: str, start: Start) -> None:
     options = {"domains": 2, "epochs": 2, "hidden": 32, "memory": 50}
     balanced, _ = start(strategy, **options)

@@ -229,14 +229,15 @@ def _explained(error: ValidationError, schema: type[RunSettings]) -> str:
     first = error.errors()[0]
     key, value = str(first["loc"][0]), first["input"]
     field = schema.model_fields[key]
-    limits = [
-        f"{words} {getattr(limit, kind.__name__.lower())}"
+    bounds = {
+        words: getattr(limit, kind.__name__.lower())
         for kind, words in _LIMITS.items()
         for limit in field.metadata
         if isinstance(limit, kind)
-    ]
-    if limits == ["at least 0", "at most 0"]:
-        limits = ["0"]
+    }
+    limits = [f"{words} {bound}" for words, bound in bounds.items()]
+    if len(bounds) == 2 and len(set(bounds.values())) == 1:
+        limits = [f"{bounds['at least']}"]
     if first["type"].startswith(("greater", "less", "finite")) and limits:
         wanted = f"must be {' and '.join(limits)}"
     else:

@@ -16,7 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from udil_avalanche.errors import RunError, RunStopped, SettingsError
 from udil_avalanche.plugins import FiniteLossPlugin
-from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.runs import experiment
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
@@ -324,7 +324,9 @@ def test_weights_that_run_away_are_never_saved(
                 assert torch.isfinite(weights).all()
 
 
-@pytest.mark.parametrize("strategy", ["UDIL", "GEM", "A-GEM", "ER", "DER++", "CLS-ER"])
+@pytest.mark.parametrize(
+    "strategy", [name for name in METHODS if METHODS[name].has_memory]
+)
 def test_no_memory_and_batches_larger_than_the_data_work(
     strategy: str, tiny: Tiny, tmp_path: Path
 ) -> None:
