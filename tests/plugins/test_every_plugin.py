@@ -13,6 +13,7 @@ from udil_avalanche import plugins
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
     AnnealingPlugin,
+    AveragedWeightsPlugin,
     BalancedReplayPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
@@ -76,6 +77,10 @@ def annealing() -> dict[str, Any]:
     return {"plugins": [AnnealingPlugin(share=0.5)]}
 
 
+def averaged_weights() -> dict[str, Any]:
+    return {"plugins": [AveragedWeightsPlugin(decay=0.9)]}
+
+
 def tensor_loader() -> dict[str, Any]:
     return {"plugins": [TensorLoaderPlugin()]}
 
@@ -123,6 +128,7 @@ PLUGINS = [
     coefficients,
     gradient_clipping,
     annealing,
+    averaged_weights,
     tensor_loader,
     image_loader,
     random_flip,
@@ -187,7 +193,13 @@ def test_plugin_alone_in_a_strategy_of_avalanche(
     assert optimized == len(list(strategy.model.parameters())), "only h is optimized"
 
     plain = train(strategy_name, {}, make_scenario(), make_model(), silent())
-    silent_ones = (history_model, tensor_loader, image_loader, finite_loss)
+    silent_ones = (
+        history_model,
+        averaged_weights,
+        tensor_loader,
+        image_loader,
+        finite_loss,
+    )
     changes_training = make_parts not in silent_ones
     if changes_training:
         assert not torch.equal(weights, flat_weights(plain.model))

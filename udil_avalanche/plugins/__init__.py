@@ -13,6 +13,7 @@ from udil_avalanche.plugins.baselines.synaptic_intelligence import (
 from udil_avalanche.plugins.loaders.image_loader import ImageLoaderPlugin
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoaderPlugin
 from udil_avalanche.plugins.training.annealing import AnnealingPlugin
+from udil_avalanche.plugins.training.averaged_weights import AveragedWeightsPlugin
 from udil_avalanche.plugins.training.finite_loss import FiniteLossPlugin
 from udil_avalanche.plugins.training.gradient_clipping import GradientClippingPlugin
 from udil_avalanche.plugins.training.random_flip import RandomFlipPlugin
@@ -32,6 +33,7 @@ __all__ = [
     "AGEMPlugin",
     "AdaptiveCoefficientsPlugin",
     "AnnealingPlugin",
+    "AveragedWeightsPlugin",
     "BalancedReplayPlugin",
     "CLSERPlugin",
     "DERPlugin",

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.plugins import (
+    AveragedWeightsPlugin,
     BalancedReplayPlugin,
     CLSERPlugin,
     ESMERPlugin,
@@ -125,8 +126,12 @@ def esm_er(replay: BalancedReplayPlugin) -> tuple[StableModelPlugin, dict[str, A
     return plugin, {"criterion": plugin}
 
 
+def averaged(replay: BalancedReplayPlugin) -> tuple[StableModelPlugin, dict[str, Any]]:
+    return AveragedWeightsPlugin(decay=0.9), {}
+
+
 Make = Callable[[BalancedReplayPlugin], tuple[StableModelPlugin, dict[str, Any]]]
-METHODS = pytest.mark.parametrize("make", [cls_er, esm_er])
+METHODS = pytest.mark.parametrize("make", [cls_er, esm_er, averaged])
 
 
 class Outputs(SupervisedPlugin):

@@ -75,8 +75,17 @@ class StableModelPlugin(StatefulPlugin):
         self._working_model: nn.Module | None = None
 
     def before_training(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Put the working model back if an evaluation was interrupted."""
+        """Put the working model back if an evaluation was interrupted.
+
+        :raises ValueError: if another plugin also has its average evaluated.
+        """
         super().before_training(strategy, **kwargs)
+        for other in strategy.plugins:
+            if isinstance(other, StableModelPlugin) and other is not self:
+                raise ValueError(
+                    f"{type(self).__name__} and {type(other).__name__} both keep an "
+                    "average of the model to evaluate in its place: use one of them."
+                )
         if self._working_model is not None:
             strategy.model.eval()
             self._working_model.train()

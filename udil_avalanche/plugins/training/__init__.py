@@ -1,1 +1,2 @@
-"""Helpers of any training: annealing, clipping, mirroring, a check of the loss."""
+"""Helpers of any training: annealing, averaging, clipping, mirroring, a check of the
+loss."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
+from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.checks import require_past_domains_only
 from udil_avalanche.plugins.shared.encoder_plugin import EmbeddingTap
 from udil_avalanche.plugins.shared.frozen import FrozenModel, frozen_copy
@@ -144,7 +145,7 @@ class HistoryModelPlugin(FrozenModel, Plugin):
 
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Take the snapshot H_t."""
-        self.model = frozen_copy(strategy.model)
+        self.model = frozen_copy(evaluated_model(strategy))
         self._loader, self._domain_logits = None, None
 
     def state_dict(self) -> dict[str, Any]:
