@@ -7,9 +7,10 @@ import pytest
 
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.models import mlp
+from udil_avalanche.plugins import AveragedWeightsPlugin
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_strategy
-from udil_avalanche.recipes.resolve import run_settings_class
+from udil_avalanche.recipes.resolve import resolve, run_settings_class
 from udil_avalanche.recipes.settings import (
     Role,
     meanings,
@@ -99,6 +100,27 @@ def test_settings_have_the_defaults_of_the_constructors(name: str, silent: Any) 
             for parameter in {*names.get(key, (key,))} & defaults.keys():
                 assert field.default in defaults[parameter], key
             assert key == "coefficients" or {*names.get(key, (key,))} & defaults.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_averages_its_weights_unless_it_has_an_average_of_its_own(
+    name: str, silent: Any
+) -> None:
+    if "stable_alpha" in METHODS[name].settings.model_fields:
+        with pytest.raises(SettingsError, match=r"must be 0 .*average of its own"):
+            resolve(name, "hd_balls", options={"average": 0.9})
+        return
+    decays = {}
+    for average in (0.0, 0.9):
+        settings = resolve(name, "hd_balls", options={"average": average})
+        model = mlp(input_size=100, n_classes=2, hidden=8)
+        strategy = build_strategy(settings, model, evaluator=silent())
+        decays[average] = [
+            plugin.stable.alpha
+            for plugin in strategy.plugins
+            if isinstance(plugin, AveragedWeightsPlugin)
+        ]
+    assert decays == {0.0: [], 0.9: [0.9]}
 
 
 def test_a_default_of_the_wrong_kind_is_refused() -> None:

@@ -212,13 +212,16 @@ def test_joint_training_learns_all_domains_at_once(start: Start) -> None:
         assert figures["forward_transfer"] is None
 
 
-@pytest.mark.parametrize("strategy", METHODS)
+@pytest.mark.parametrize(
+    ("strategy", "average"),
+    [*((name, 0.0) for name in METHODS), ("UDIL", 0.99), ("Joint", 0.99)],
+)
 def test_the_saved_weights_are_those_that_were_evaluated(
-    strategy: str, start: Start
+    strategy: str, average: float, start: Start
 ) -> None:
     averaged = "stable_alpha" in METHODS[strategy].settings.model_fields
     stable = {"stable_alpha": 0.99} if averaged else {}
-    options = {"domains": 2, "epochs": 2, "hidden": 32, **stable}
+    options = {"domains": 2, "epochs": 2, "hidden": 32, "average": average, **stable}
     result, folder = start(strategy, **options)
     settings = tiny(strategy, folder, **options)
     benchmark = build_benchmark(settings)

@@ -12,6 +12,7 @@ from torch import nn
 from udil_avalanche.data import DomainScenario
 from udil_avalanche.plugins import (
     AnnealingPlugin,
+    AveragedWeightsPlugin,
     GradientClippingPlugin,
     RandomFlipPlugin,
 )
@@ -63,6 +64,8 @@ def build_strategy(
         shared.append(GradientClippingPlugin(settings.clip_norm))
     if settings.anneal > 0:
         shared.append(AnnealingPlugin(settings.anneal))
+    if settings.average > 0:
+        shared.append(AveragedWeightsPlugin(settings.average))
     training = Training(
         arguments={
             "model": model,

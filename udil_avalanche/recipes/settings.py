@@ -96,6 +96,9 @@ class RunSettings(BaseModel):
     anneal: float = Field(0.0, ge=0, le=1)
     """share of each domain's steps, its last ones, over which the learning rate falls
     to a tenth"""
+    average: float = Field(0.0, ge=0, lt=1)
+    """decay of an average of the model's weights over the steps, which is evaluated and
+    saved in the model's place; 0: no average"""
     hidden: int = Field(800, ge=1)
     """width of the model's hidden layers"""
     validation: float = Field(0.0, ge=0, lt=1)

@@ -51,6 +51,7 @@ VARIANTS = [
     ("UDIL", {"coefficients": "DER++"}),
     ("UDIL", {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "anneal": 0.5}),
     ("oEWC", {"fisher_samples": 50}),
+    *((strategy, {"average": 0.9}) for strategy in ("UDIL", "LwF", "Joint")),
 ]
 
 

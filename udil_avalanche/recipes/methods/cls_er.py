@@ -11,6 +11,8 @@ from udil_avalanche.recipes.types import SupervisedTemplate, Training
 class CLSERSettings(ERSettings):
     """ER with a fast and a slow average of the model as its teachers."""
 
+    average: float = Field(0.0, ge=0, le=0)
+    """this strategy evaluates an average of its own, see stable_alpha"""
     reg_weight: float = Field(0.1, ge=0)
     """weight of the squared distance to the averages' logits on the memory"""
     stable_freq: float = Field(0.7, gt=0, le=1)

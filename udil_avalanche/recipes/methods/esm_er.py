@@ -11,6 +11,8 @@ from udil_avalanche.recipes.types import SupervisedTemplate, Training
 class ESMERSettings(ERSettings):
     """ER that learns less from errors that are unusually large."""
 
+    average: float = Field(0.0, ge=0, le=0)
+    """this strategy evaluates an average of its own, see stable_alpha"""
     reg_weight: float = Field(0.1, ge=0)
     """weight of the squared distance to the average's logits on the memory"""
     stable_freq: float = Field(0.7, gt=0, le=1)
