@@ -12,7 +12,8 @@ from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.templates import SupervisedTemplate
 
 from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages, load_mnist
-from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN, rotate
+from udil_avalanche.benchmarks.mnist import DEGREES_PER_DOMAIN
+from udil_avalanche.benchmarks.shifts import rotate
 from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.models.mlp import mlp

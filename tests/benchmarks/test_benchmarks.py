@@ -15,7 +15,7 @@ from udil_avalanche.benchmarks import (
     permuted_mnist,
     rotated_mnist,
 )
-from udil_avalanche.benchmarks.mnist import rotate
+from udil_avalanche.benchmarks.shifts import rotate
 from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed, domain_of
 from udil_avalanche.data.scenario import DomainScenario
 

@@ -1,24 +1,20 @@
-"""Permuted and rotated MNIST, with the paper's domains."""
+"""Permuted and rotated MNIST, with the paper's domains, and both in turn."""
 
-import math
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from udil_avalanche.benchmarks.fetching.mnist_files import load_mnist
-from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
+from udil_avalanche.benchmarks.shifted_images import shifted_scenario
+from udil_avalanche.benchmarks.shifts import (
+    draw_permutations,
+    draw_rotations,
+    rotate_each,
+)
 from udil_avalanche.data.scenario import DomainScenario
 
 DEGREES_PER_DOMAIN = 9.0
-ROTATION_CHUNK = 2_000
-"""How many images to rotate at a time; more would need much memory for a moment."""
-
-Shift = partial[Tensor]
-"""Makes the images of a domain from plain ones (N x 28 x 28, 8 bit)."""
 
 
 def permuted_mnist(
@@ -41,11 +37,10 @@ def permuted_mnist(
     :param seed: seed of permutations and draws.
     """
     generator = torch.Generator().manual_seed(seed)
-    shifts = [
-        partial(_permute, order=torch.randperm(28 * 28, generator=generator))
-        for _ in range(domains)
-    ]
-    return _scenario(root, shifts, shifts, train_per_domain, validation, generator)
+    shifts = draw_permutations(domains, generator)
+    return shifted_scenario(
+        load_mnist(root), shifts, shifts, train_per_domain, validation, generator
+    )
 
 
 def rotated_mnist(
@@ -72,113 +67,53 @@ def rotated_mnist(
     :param seed: seed of angles and draws.
     """
     generator = torch.Generator().manual_seed(seed)
-    starts = DEGREES_PER_DOMAIN * torch.arange(domains)
     if per_image_angles:
         train, test = (
             [
-                partial(_rotate_each, start=float(start), seed=seed + 2 * t + part)
-                for t, start in enumerate(starts)
+                partial(
+                    rotate_each,
+                    start=DEGREES_PER_DOMAIN * t,
+                    degrees_per_domain=DEGREES_PER_DOMAIN,
+                    seed=seed + 2 * t + part,
+                )
+                for t in range(domains)
             ]
             for part in (0, 1)
         )
     else:
-        angles = starts + DEGREES_PER_DOMAIN * torch.rand(domains, generator=generator)
-        train = test = [partial(rotate, degrees=angle) for angle in angles]
-    return _scenario(root, train, test, train_per_domain, validation, generator)
+        train = test = draw_rotations(domains, DEGREES_PER_DOMAIN, generator)
+    return shifted_scenario(
+        load_mnist(root), train, test, train_per_domain, validation, generator
+    )
 
 
-def rotate(images: Tensor, degrees: Tensor) -> Tensor:
-    """Rotate images about their centre, counter-clockwise, to the nearest pixel, with
-    black corners, as torchvision does by default.
-
-    :param images: N x H x W, 8 bit.
-    :param degrees: one angle, or one for each image.
-    """
-    if degrees.numel() > 1:
-        starts = range(0, len(images), ROTATION_CHUNK)
-        chunks = [slice(start, start + ROTATION_CHUNK) for start in starts]
-        return torch.cat([_turned(images[some], degrees[some]) for some in chunks])
-    # One angle moves the same pixels in every image: rotate their numbers once.
-    shape = images.shape[1:]
-    numbers = torch.arange(1, shape.numel() + 1).view(1, *shape)
-    sources = _turned(numbers, degrees).flatten()
-    inside = sources > 0
-    turned = _pick(images.flatten(start_dim=1), (sources - 1).clamp(min=0))
-    return turned.mul_(inside).view_as(images)
-
-
-def _turned(images: Tensor, degrees: Tensor) -> Tensor:
-    radians = degrees.double().reshape(-1) * math.pi / 180
-    cos, sin = radians.cos().float(), radians.sin().float()
-    zero = torch.zeros_like(cos)
-    turns = torch.stack([cos, -sin, zero, sin, cos, zero], dim=1).view(-1, 2, 3)
-    pixels = images[:, None].float()
-    grid = F.affine_grid(turns, list(pixels.shape), align_corners=False)
-    turned = F.grid_sample(pixels, grid, mode="nearest", align_corners=False)
-    return turned.squeeze(1).to(images.dtype)
-
-
-def _rotate_each(images: Tensor, start: float, seed: int) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    offsets = DEGREES_PER_DOMAIN * torch.rand(len(images), generator=generator)
-    return rotate(images, start + offsets)
-
-
-def _permute(images: Tensor, order: Tensor) -> Tensor:
-    return _pick(images.flatten(start_dim=1), order).view_as(images)
-
-
-def _pick(rows: Tensor, columns: Tensor) -> Tensor:
-    """``rows[:, columns]``, five times as fast."""
-    return rows.gather(1, columns.expand(len(rows), -1))
-
-
-def _scenario(
+def mixed_mnist(
     root: str | Path,
-    train_shifts: Sequence[Shift],
-    test_shifts: Sequence[Shift],
-    train_per_domain: int | None,
-    validation: float,
-    generator: torch.Generator,
+    *,
+    domains: int = 10,
+    train_per_domain: int | None = None,
+    validation: float = 0.0,
+    seed: int = 0,
 ) -> DomainScenario:
-    mnist = load_mnist(root)
-    shuffled = torch.randperm(len(mnist.train_images), generator=generator)
-    n_held_out = math.ceil(validation * len(shuffled))
-    held_out, pool = shuffled[:n_held_out], shuffled[n_held_out:]
-    test_images, test_labels = mnist.test_images, mnist.test_labels
-    if n_held_out:
-        test_images = mnist.train_images[held_out]
-        test_labels = mnist.train_labels[held_out]
+    """Mixed MNIST: near and far domains in turn.
 
-    size = len(pool) if train_per_domain is None else train_per_domain
-    if size < 1:
-        raise ValueError(f"train_per_domain={size}: a domain needs at least one image.")
-    if size > len(pool) and mnist.source == "mnist":
-        raise ValueError(
-            f"train_per_domain={size} is more than the {len(pool)} training images."
-        )
-    slot = LastUsed()
-    train = []
-    for shift in train_shifts:
-        chosen = pool[torch.randperm(len(pool), generator=generator)[:size]]
-        make = partial(_shifted, mnist.train_images, shift, chosen)
-        # Angles are drawn for all images in one go, so some cannot be made alone.
-        make_some = None if shift.func is _rotate_each else make
-        labels = mnist.train_labels[chosen]
-        train.append(DomainTensors(make, labels, slot, make_some))
-    everything = torch.arange(len(test_images))
-    test = [
-        DomainTensors(
-            partial(_shifted, test_images, shift, everything), test_labels, LastUsed()
-        )
-        for shift in test_shifts
-    ]
-    return DomainScenario(train=train, test=test, n_classes=10, data=mnist.source)
+    Domains 1, 3, 5, ... are rotations, the k-th of them by an angle that is drawn from
+    [9(k - 1), 9k) degrees, as that of rotated MNIST's domain k. Domains 2, 4, 6, ...
+    have a fixed random permutation of the pixels each. What was learned two domains ago
+    helps with a rotation; nothing helps with a permutation.
 
-
-def _shifted(
-    images: Tensor, shift: Shift, chosen: Tensor, some: Tensor | None = None
-) -> Tensor:
-    """The chosen images of a domain, or some of them, as the domain shows them."""
-    indices = chosen if some is None else chosen[some]
-    return shift(images.index_select(0, indices)).unsqueeze(1)
+    :param root: data folder, see :func:`~udil_avalanche.benchmarks.load_mnist`.
+    :param domains: number of domains.
+    :param train_per_domain: training images of each domain, a new draw for each; all
+        if ``None``, or if MNIST is replaced by its 5,000 digits and there are fewer.
+    :param validation: share of the training images to hold out, the same ones in all
+        domains, and to test on instead of the test images.
+    :param seed: seed of angles, permutations and draws.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    near = draw_rotations((domains + 1) // 2, DEGREES_PER_DOMAIN, generator)
+    far = draw_permutations(domains // 2, generator)
+    in_turn = [(near, far)[t % 2][t // 2] for t in range(domains)]
+    return shifted_scenario(
+        load_mnist(root), in_turn, in_turn, train_per_domain, validation, generator
+    )

