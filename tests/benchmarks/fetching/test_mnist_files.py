@@ -1,16 +1,15 @@
 """MNIST from files that are there, and from mirrors."""
 
 import gzip
-import http.server
 import io
 import logging
 import stat
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -28,40 +27,6 @@ from udil_avalanche.benchmarks.fetching.raw_files import (
     LARGEST_BYTES,
     DataUnavailable,
 )
-
-
-class MirrorHandler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.server.requests.append(self.path)
-        content = self.server.files.get(self.path.lstrip("/"))
-        if content is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[dict[str, bytes]], http.server.HTTPServer]]:
-    servers = []
-
-    def start(files: dict[str, bytes]) -> http.server.HTTPServer:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), MirrorHandler)
-        server.files, server.requests = files, []
-        server.url = f"http://127.0.0.1:{server.server_port}/"
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 def write(folder: Path, files: dict[str, bytes]) -> None:
@@ -227,7 +192,7 @@ def test_a_mirror_that_lacks_one_file_is_left_after_one_request(
 
 
 def test_a_silent_host_costs_one_timeout(tmp_path: Path, raw: dict) -> None:
-    with http.server.HTTPServer(("127.0.0.1", 0), MirrorHandler) as never_answers:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as never_answers:
         url = f"http://127.0.0.1:{never_answers.server_port}/"
         start = time.monotonic()
         with pytest.raises(FetchError, match=r"no answer|timed out"):
