@@ -1,4 +1,6 @@
 from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.sweep.cell import Cell
 from udil_avalanche.sweep.titles import Titles
 
 
@@ -18,4 +20,22 @@ def test_runs_are_told_apart_by_what_their_method_tries_there() -> None:
         "ER on hd_balls, memory 400, seed 0, lr=0.2, clip_norm=null",
         "SI on hd_balls, seed 0",
         "ER on permuted_mnist, memory 50, seed 0",
+    ]
+
+
+def test_streams_and_variants_are_named_instead_of_their_settings() -> None:
+    full, without, other = (
+        resolve("UDIL", "hd_balls", options=options)
+        for options in ({}, {"lambda_p": 0}, {"domains": 5, "memory": 50})
+    )
+    cells = {
+        RunFolder.of(full).path: Cell("UDIL", "twenty balls", "default"),
+        RunFolder.of(without).path: Cell("UDIL", "twenty balls", "without V_p"),
+        RunFolder.of(other).path: Cell("UDIL", "few balls", "default"),
+    }
+    title = Titles([full, without, other], cells)
+    assert [title(run) for run in (full, without, other)] == [
+        "UDIL (default) on twenty balls, memory 400, seed 0",
+        "UDIL (without V_p) on twenty balls, memory 400, seed 0",
+        "UDIL (default) on few balls, memory 50, seed 0",
     ]

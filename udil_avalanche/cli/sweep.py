@@ -38,7 +38,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     if given.output is not None:
         options["output"] = given.output
     planned = load_sweep(given.file, options=options, overrides=rest)
-    title = Titles(planned.runs)
+    title = Titles(planned.runs, planned.cells)
     if given.list:
         for run in planned.runs:
             print(f"{_state(run)}  {title(run)}  {RunFolder.of(run).path}")
@@ -46,7 +46,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     cores_of_a_run = max(map(cores_of, planned.runs))
     workers = given.workers or max(1, cores() // cores_of_a_run)
     board = Board(planned.runs, workers if given.engine == "local" else None)
-    table = LiveTable(board)
+    table = LiveTable(board, title=title)
     with table.shown():
         for event in _events(given, board.left, workers, cores_of_a_run):
             board.note(event)

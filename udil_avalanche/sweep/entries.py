@@ -1,7 +1,7 @@
 """The entries of a sweep's file."""
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from udil_avalanche.errors import SettingsError
@@ -18,15 +18,18 @@ SET_ELSEWHERE = {
 """The settings that a sweep has another entry or option for."""
 
 
-def refuse_reserved(names: Iterable[str], where: str) -> None:
+def refuse_reserved(
+    names: Iterable[str], where: str, allowed: Collection[str] = ()
+) -> None:
     """Refuse settings that a sweep has another entry or option for.
 
     :param names: the settings, as written.
     :param where: where they are written.
+    :param allowed: those that may be written there all the same.
     :raises SettingsError: if one of them belongs elsewhere.
     """
     for name in map(plain_name, names):
-        if name in SET_ELSEWHERE:
+        if name in SET_ELSEWHERE and name not in allowed:
             raise SettingsError(f"{where}: set {name} by {SET_ELSEWHERE[name]}")
 
 
@@ -42,6 +45,18 @@ def mapping_of(key: str, written: Any) -> dict[str, Any]:
     if not isinstance(written, dict):
         raise SettingsError(f"{key} must hold lines of key: value")
     return {str(name): value for name, value in written.items()}
+
+
+def single_values(settings: Mapping[str, Any], where: str) -> None:
+    """Refuse several values of a setting.
+
+    :param settings: the settings, as written.
+    :param where: where they are written.
+    :raises SettingsError: if one of them is a list or a range.
+    """
+    for key, value in settings.items():
+        if isinstance(value, list | dict):
+            raise SettingsError(f"{where}: {key} has one value there, not several")
 
 
 def values_of(key: str, written: Any) -> list[Any]:

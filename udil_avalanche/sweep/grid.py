@@ -16,15 +16,21 @@ from udil_avalanche.recipes.resolve import CONFIGS, current_names, resolve
 from udil_avalanche.recipes.settings import names_with
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
+from udil_avalanche.sweep.cell import Cell
 from udil_avalanche.sweep.entries import (
     combinations,
     mapping_of,
     refuse_reserved,
     values_of,
 )
+from udil_avalanche.sweep.streams import Stream, streams_of
+from udil_avalanche.sweep.variants import variants_of
 
 LONGEST_NAME = 100
-KEYS = ("strategies", "benchmarks", "memory", "seeds", "settings", "search")
+KEYS = (
+    *("strategies", "benchmarks", "streams", "memory", "seeds"),
+    *("configs", "settings", "variants", "search"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,16 @@ class Sweep:
         before those of the next, so that the first results cover all methods.
     :param budget: what is tried, if the sweep is a search for settings.
     :param overrides: settings of all runs from the command line, as ``key=value``.
+    :param cells: where each run belongs, by its folder.
+    :param has_streams: whether it goes over streams instead of benchmarks.
     """
 
     file: Path
     runs: list[RunSettings] = field(default_factory=list)
     budget: Budget | None = None
     overrides: tuple[str, ...] = ()
+    cells: dict[Path, Cell] = field(default_factory=dict)
+    has_streams: bool = False
 
     @property
     def name(self) -> str:
@@ -74,8 +84,9 @@ def load_sweep(
 ) -> Sweep:
     """Read a sweep and check the settings of all its runs.
 
-    :param file: YAML with ``strategies`` (a list or ``all``), ``benchmarks``, ``seeds``
-        and perhaps ``memory``, ``settings`` and ``search``.
+    :param file: YAML with ``strategies`` (a list or ``all``), ``benchmarks`` or
+        ``streams``, ``seeds`` and perhaps ``memory``, ``configs``, ``settings`` and
+        ``variants`` or ``search``.
     :param options: settings of every run.
     :param overrides: more of them, as ``"key=value"``; they take precedence.
     :param configs: folder with the settings that are known to work.
@@ -98,44 +109,83 @@ def _sweep(
 ) -> Sweep:
     written = {nearest(key, KEYS, "entry"): written[key] for key in written}
     strategies = _names(written, "strategies", METHODS)
-    benchmarks = _names(written, "benchmarks", BENCHMARKS)
+    streams = _streams(written, strategies)
     seeds = values_of("seeds", written.get("seeds", 0))
     sizes = values_of("memory", written.get("memory"))
     fixed = mapping_of("settings", written.get("settings"))
     refuse_reserved(fixed, "settings")
-    budget = None
-    if "search" in written:
-        if len(combinations(fixed)) > 1:
-            raise SettingsError(
-                "in a search, the settings that vary belong in its ranges"
-            )
-        search = mapping_of("search", written["search"])
-        budget = budget_of(search, strategies, sizes)
+    budget = _budget(written, strategies, sizes, fixed)
+    variants = variants_of(written["variants"]) if "variants" in written else {"": {}}
+    if "configs" in written and written["configs"] != "none":
+        raise SettingsError("configs: write none for the defaults, or leave it out")
     common = {**(budget.options if budget else {}), **options}
     found: dict[Path, RunSettings] = {}
-    for seed, benchmark, memory, strategy in itertools.product(
-        seeds, benchmarks, sizes, strategies
+    cells: dict[Path, Cell] = {}
+    for seed, stream, memory, strategy in itertools.product(
+        seeds, streams, sizes, strategies
     ):
         own = {"seed": seed}
         if memory is not None and METHODS[strategy].has_memory:
             own["memory"] = memory
-        trials = budget.trials[strategy] if budget else [{}]
-        for chosen, trial in itertools.product(combinations(fixed), trials):
+        tried = [*variants.items()]
+        if budget is not None:
+            tried = [("", trial) for trial in budget.trials[strategy]]
+        for chosen, (variant, trial) in itertools.product(combinations(fixed), tried):
+            of_stream = stream.options_for(strategy)
             run = resolve(
                 strategy,
-                benchmark,
-                options={**chosen, **trial, **own, **common},
+                stream.benchmark,
+                options={**chosen, **of_stream, **trial, **own, **common},
                 overrides=overrides,
-                configs=configs,
+                configs=None if "configs" in written else configs,
             )
-            if found.setdefault(RunFolder.of(run).path, run) is not run and budget:
+            path = RunFolder.of(run).path
+            cell = Cell(run.strategy, stream.name or run.benchmark, variant)
+            if found.setdefault(path, run) is not run and budget:
                 raise SettingsError(
                     f"two trials of {strategy} are the same run: a search cannot vary "
                     "what key=value or settings has set"
                 )
+            if cells.setdefault(path, cell) != cell:
+                raise SettingsError(f"{cells[path]} and {cell} are the same run")
     if budget is not None:
         budget.check(list(found.values()))
-    return Sweep(file, list(found.values()), budget, tuple(overrides))
+    runs = list(found.values())
+    has_streams = "streams" in written
+    return Sweep(file, runs, budget, tuple(overrides), cells, has_streams)
+
+
+def _streams(written: dict[str, Any], strategies: list[str]) -> list[Stream]:
+    """The streams; if the sweep has only benchmarks, these, without names."""
+    if "streams" not in written:
+        benchmarks = _names(written, "benchmarks", BENCHMARKS)
+        return [Stream("", benchmark) for benchmark in benchmarks]
+    for key, instead in {
+        "benchmarks": "name the benchmark of each stream",
+        "memory": "set the memory of each stream",
+        "search": "a search goes over benchmarks",
+    }.items():
+        if key in written:
+            raise SettingsError(f"streams and {key} do not go together: {instead}")
+    fixed = mapping_of("settings", written.get("settings"))
+    if len(combinations(fixed)) > 1:
+        raise SettingsError("with streams, settings that vary belong in variants")
+    return streams_of(written["streams"], strategies)
+
+
+def _budget(
+    written: dict[str, Any],
+    strategies: list[str],
+    sizes: list[Any],
+    fixed: dict[str, Any],
+) -> Budget | None:
+    if "search" not in written:
+        return None
+    if "variants" in written:
+        raise SettingsError("variants and search do not go together")
+    if len(combinations(fixed)) > 1:
+        raise SettingsError("in a search, the settings that vary belong in its ranges")
+    return budget_of(mapping_of("search", written["search"]), strategies, sizes)
 
 
 def _load(file: Path) -> dict[str, Any]:

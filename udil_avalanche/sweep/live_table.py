@@ -23,11 +23,17 @@ class LiveTable:
 
     :param board: how far the sweep is.
     :param console: where to show it; the standard output by default.
+    :param title: names the runs; by default by their benchmarks.
     """
 
-    def __init__(self, board: Board, console: Console | None = None) -> None:
+    def __init__(
+        self,
+        board: Board,
+        console: Console | None = None,
+        title: Titles | None = None,
+    ) -> None:
         self._board = board
-        self._title = Titles(board.runs)
+        self._title = title or Titles(board.runs)
         self._console = console or Console(
             force_terminal=sys.stdout.isatty(), soft_wrap=not sys.stdout.isatty()
         )

@@ -1,28 +1,37 @@
 """Short names for the runs of a sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from udil_avalanche.formatting import differing, settings_in_words
 from udil_avalanche.recipes import RunSettings, as_dict
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.sweep.cell import Cell
 
 ALWAYS_NAMED = ("memory", "seed")
 
 
 class Titles:
-    """Names that distinguish the runs of a sweep. If a method is run on a benchmark
-    with several settings, the names include those that differ.
+    """Names that distinguish the runs of a sweep: method, variant, stream, memory and
+    seed. If runs that differ in more than their seed have the same variant on the same
+    stream, the names include the settings that differ.
 
     :param runs: all runs of the sweep.
+    :param cells: where they belong, by their folders; the others belong to their
+        benchmarks.
     """
 
-    def __init__(self, runs: Sequence[RunSettings]) -> None:
-        groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    def __init__(
+        self, runs: Sequence[RunSettings], cells: Mapping[Path, Cell] | None = None
+    ) -> None:
+        self._cells = cells or {}
+        groups: dict[Cell, list[dict[str, Any]]] = {}
         for run in runs:
-            groups.setdefault((run.strategy, run.benchmark), []).append(as_dict(run))
+            groups.setdefault(self._cell(run), []).append(as_dict(run))
         self._named = {
-            pair: [key for key in differing(group) if key not in ALWAYS_NAMED]
-            for pair, group in groups.items()
+            cell: [key for key in differing(group) if key not in ALWAYS_NAMED]
+            for cell, group in groups.items()
         }
 
     def __call__(self, run: RunSettings) -> str:
@@ -30,8 +39,12 @@ class Titles:
 
         :param run: one of the runs.
         """
-        keys = self._named[run.strategy, run.benchmark]
+        cell = self._cell(run)
         memory = f", memory {run.memory}" if run.memory else ""
-        tried = settings_in_words({key: getattr(run, key) for key in keys})
-        title = f"{run.strategy} on {run.benchmark}{memory}, seed {run.seed}"
+        tried = settings_in_words({key: getattr(run, key) for key in self._named[cell]})
+        title = f"{cell}{memory}, seed {run.seed}"
         return f"{title}, {tried}" if tried else title
+
+    def _cell(self, run: RunSettings) -> Cell:
+        default = Cell(run.strategy, run.benchmark)
+        return self._cells.get(RunFolder.of(run).path, default)
