@@ -6,6 +6,9 @@ from pathlib import Path
 
 from udil_avalanche.cli.parser import refuse_unknown_options
 from udil_avalanche.files import atomic_write
+from udil_avalanche.report.plan import Plan, PlannedRun
+from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.sweep.grid import Sweep, load_sweep
 
 
 def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -16,38 +19,43 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     :return: the exit code.
     """
     from udil_avalanche.report.collect import collect
+    from udil_avalanche.report.comparison import comparison_of
     from udil_avalanche.report.keep import keep
     from udil_avalanche.report.markdown import markdown
     from udil_avalanche.report.tables import tables_of
 
     refuse_unknown_options(rest, given.parser, takes_settings=False)
-    only = _identities(given.sweep) if given.sweep else None
-    found = collect(given.runs, only)
+    sweeps = [load_sweep(file) for file in given.sweep or ()]
+    plans = [_plan(sweep) for sweep in sweeps]
+    only = {run.identity for plan in plans for run in plan.runs} if plans else None
+    over_streams = [
+        plan for plan, sweep in zip(plans, sweeps, strict=True) if sweep.has_streams
+    ]
+    compared = {run.identity for plan in over_streams for run in plan.runs}
+    found = collect(given.runs, only, compared)
     if given.keep is not None:
-        keep(found.runs, given.keep)
-        found = collect([given.keep], only)
+        keep(found.used, given.keep)
+        found = collect([given.keep], only, compared)
     tables = tables_of(found.runs)
+    comparisons = [comparison_of(plan, found.compared) for plan in over_streams]
     if given.html is not None:
         from udil_avalanche.report.page import page
 
-        _write(given.html, page(tables, found, given.html.parent))
+        _write(given.html, page(tables, found, given.html.parent, comparisons))
     if given.markdown is not None:
-        text = markdown(tables, found, given.markdown.parent)
+        text = markdown(tables, found, given.markdown.parent, comparisons)
         _write(given.markdown, f"# Results\n\n{text}")
     elif given.html is None:
-        print(markdown(tables, found), end="")
+        print(markdown(tables, found, comparisons=comparisons), end="")
     return 0
 
 
-def _identities(sweeps: Sequence[Path]) -> set[str]:
-    from udil_avalanche.runs.run_folder import RunFolder
-    from udil_avalanche.sweep.grid import load_sweep
-
-    return {
-        f"{run.benchmark}/{RunFolder.of(run).path.name}"
-        for sweep in sweeps
-        for run in load_sweep(sweep).runs
-    }
+def _plan(sweep: Sweep) -> Plan:
+    runs = []
+    for run in sweep.runs:
+        cell = sweep.cells[RunFolder.of(run).path]
+        runs.append(PlannedRun(run, cell.stream, cell.variant))
+    return Plan(sweep.name, runs)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         action="append",
-        help="report only the runs that this sweep has by the current configurations;"
-        " may be given several times",
+        help="report only the runs that this sweep has by the current configurations,"
+        " and compare the methods across its streams; may be given several times",
     )
     parser.set_defaults(parser=parser)
 

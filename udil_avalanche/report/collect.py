@@ -16,10 +16,13 @@ class RunCollection:
     """The runs that are reported, and those that are not.
 
     :param runs: the runs that are reported.
-    :param left_out: the folders that are not, by reason.
+    :param compared: the runs of sweeps over streams, some of which may be for choosing
+        settings and are reported nowhere else.
+    :param left_out: the folders that are not used, by reason.
     """
 
     runs: list[Run] = field(default_factory=list)
+    compared: list[Run] = field(default_factory=list)
     left_out: dict[str, list[Path]] = field(default_factory=dict)
 
     @property
@@ -28,18 +31,26 @@ class RunCollection:
         counts = [f"{len(each)} {reason}" for reason, each in self.left_out.items()]
         return "; ".join(counts)
 
+    @property
+    def used(self) -> list[Run]:
+        """The runs that are reported or compared, each once."""
+        return list({run.folder: run for run in self.runs + self.compared}.values())
+
 
 def collect(
-    places: Sequence[str | Path], only: Collection[str] | None = None
+    places: Sequence[str | Path],
+    only: Collection[str] | None = None,
+    compared: Collection[str] = (),
 ) -> RunCollection:
     """Read the run folders at or below some places.
 
     Left out are unfinished runs, damaged runs, runs that were tested on held-out
-    training data, and runs on seeds that are reserved for choosing settings. Of two
-    runs with the same settings, one counts.
+    training data, and runs on seeds that are reserved for choosing settings, except
+    where these are compared. Of two runs with the same settings, one counts.
 
     :param places: run folders, or folders with run folders below.
     :param only: the identities of the runs to take; all by default.
+    :param compared: the identities of the runs to compare across streams.
     :raises SettingsError: if a place does not exist, if no runs are found, or if two
         folders hold different results of the same settings, or have the same name and
         different data.
@@ -48,7 +59,7 @@ def collect(
     by_settings: dict[str, Run] = {}
     by_name: dict[str, Run] = {}
     for folder in _run_folders(places):
-        run = _run_or_reason(folder, only)
+        run = _run_or_reason(folder, only, compared)
         if isinstance(run, str):
             found.left_out.setdefault(run, []).append(folder.path)
             continue
@@ -64,8 +75,10 @@ def collect(
                 f"{namesake.folder} and {run.folder} have the same name but different "
                 "data: report only one of them"
             )
-    found.runs = list(by_settings.values())
-    if not found.runs:
+    used = by_settings.values()
+    found.runs = [run for run in used if _reason_not_to_report(run) is None]
+    found.compared = [run for run in used if run.identity in compared]
+    if not found.used:
         left_out = in_parentheses(found.reasons and f"left out: {found.reasons}")
         below = " ".join(map(str, places))
         raise SettingsError(f"no finished runs below {below}{left_out}")
@@ -82,7 +95,9 @@ def _run_folders(places: Iterable[str | Path]) -> list[RunFolder]:
     return list(found.values())
 
 
-def _run_or_reason(folder: RunFolder, only: Collection[str] | None) -> Run | str:
+def _run_or_reason(
+    folder: RunFolder, only: Collection[str] | None, compared: Collection[str]
+) -> Run | str:
     """The run, or the reason to leave it out."""
     if not folder.is_done:
         return "not finished"
@@ -92,13 +107,22 @@ def _run_or_reason(folder: RunFolder, only: Collection[str] | None) -> Run | str
     except RunError as error:
         return " ".join(["damaged:", *str(error).split()])
     try:
-        settings = run.all_settings
+        reason = _reason_not_to_report(run)
     except (SettingsError, KeyError) as error:
         return f"of a method or benchmark that is not installed: {error}"
-    if settings.validation > 0:
-        return "tested on held-out training data"
-    if run.seed >= FIRST_SEED_FOR_CHOOSING:
-        return f"with seed {FIRST_SEED_FOR_CHOOSING} or above, for choosing settings"
+    if run.identity in compared:
+        return run
+    if reason is not None:
+        return reason
     if only is not None and run.identity not in only:
         return "not part of the sweep"
     return run
+
+
+def _reason_not_to_report(run: Run) -> str | None:
+    """Why a run is only for choosing settings; None if it is not."""
+    if run.all_settings.validation > 0:
+        return "tested on held-out training data"
+    if run.seed >= FIRST_SEED_FOR_CHOOSING:
+        return f"with seed {FIRST_SEED_FOR_CHOOSING} or above, for choosing settings"
+    return None

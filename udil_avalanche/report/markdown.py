@@ -5,6 +5,8 @@ from pathlib import Path
 
 from udil_avalanche.formatting import duration, megabytes, number_list
 from udil_avalanche.report.collect import RunCollection
+from udil_avalanche.report.comparison import Comparison
+from udil_avalanche.report.comparison_markdown import comparison_markdown
 from udil_avalanche.report.origin import commit_of, origins
 from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
 from udil_avalanche.report.seed_groups import SeedGroup
@@ -29,7 +31,10 @@ _RANKS = {0: "{}", 1: "**{}**", 2: "*{}*"}
 
 
 def markdown(
-    tables: Sequence[Table], found: RunCollection, folder: Path | None = None
+    tables: Sequence[Table],
+    found: RunCollection,
+    folder: Path | None = None,
+    comparisons: Sequence[Comparison] = (),
 ) -> str:
     """The whole report as Markdown.
 
@@ -38,9 +43,12 @@ def markdown(
     :param folder: the folder that the report will be in. With it, every figure links to
         its runs and to the commands that repeat them; without it, there are only the
         tables.
+    :param comparisons: comparisons across streams, which come first.
     """
-    parts = [LEGEND]
-    parts += [_table(table, linked=folder is not None) for table in tables]
+    linked = folder is not None
+    parts = [comparison_markdown(each, linked) for each in comparisons]
+    parts += [LEGEND] if tables else []
+    parts += [_table(table, linked) for table in tables]
     parts += remarks(tables, found)
     if folder is not None:
         missing = missing_runs(tables)
@@ -50,9 +58,9 @@ def markdown(
                 _list(f"{name}: `{command}`" for name, command in missing.items())
             )
         parts.append("## The runs, and the commands that repeat them")
-        parts += [_runs(group, folder) for group in groups_of(tables)]
+        parts += [_runs(group, folder) for group in groups_of(tables, comparisons)]
     parts.append("## Versions and hardware")
-    parts.append(_list(origins(found.runs)))
+    parts.append(_list(origins(found.used)))
     return "\n\n".join(parts) + "\n"
 
 

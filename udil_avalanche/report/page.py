@@ -6,20 +6,28 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from udil_avalanche import formatting
-from udil_avalanche.report import pictures
+from udil_avalanche.report import comparison_markdown, pictures
 from udil_avalanche.report.advice import advice
 from udil_avalanche.report.collect import RunCollection
+from udil_avalanche.report.comparison import Comparison
+from udil_avalanche.report.comparison_picture import comparison_picture
 from udil_avalanche.report.origin import commit_of, origins
 from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
 from udil_avalanche.report.tables import Table, groups_of, remarks
 
 
-def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
+def page(
+    tables: Sequence[Table],
+    found: RunCollection,
+    folder: Path,
+    comparisons: Sequence[Comparison] = (),
+) -> str:
     """The whole page.
 
     :param tables: the tables.
     :param found: the runs that they were made from.
     :param folder: the folder that the page will be in; links to runs start there.
+    :param comparisons: comparisons across streams, which come first.
     """
     environment = Environment(
         loader=PackageLoader("udil_avalanche.report", "."),
@@ -30,15 +38,19 @@ def page(tables: Sequence[Table], found: RunCollection, folder: Path) -> str:
     )
     return environment.get_template("page.html").render(
         tables=tables,
-        groups=groups_of(tables),
+        comparisons=comparisons,
+        groups=groups_of(tables, comparisons),
         missing_runs=missing_runs(tables),
         remarks=remarks(tables, found),
-        origins=origins(found.runs),
+        origins=origins(found.used),
         folder=folder,
         advice=advice,
+        behind_in_words=comparison_markdown.behind_in_words,
         commit_of=commit_of,
+        comparison_picture=comparison_picture,
         formatting=formatting,
         heading=_heading,
+        legends=comparison_markdown,
         pictures=pictures,
         rerun_command=rerun_command,
     )

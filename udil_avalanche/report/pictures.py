@@ -1,11 +1,8 @@
 """The pictures of the report, as data addresses that contain the whole picture."""
 
-import base64
-import io
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
@@ -15,12 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from udil_avalanche.evaluation import average_accuracy, forgetting
-from udil_avalanche.evaluation.plots import (
-    figure_to_image,
-    plot_coefficients,
-    show_matrix,
-)
+from udil_avalanche.evaluation.plots import plot_coefficients, show_matrix
 from udil_avalanche.report import paper
+from udil_avalanche.report.data_addresses import png_address, svg_address
 from udil_avalanche.report.labels import label_points
 from udil_avalanche.report.tables import Row, Table
 
@@ -28,7 +22,6 @@ T = TypeVar("T")
 
 _COLUMNS = 4
 _MOST_TICKS = 20
-_COLORS_OF_A_PNG = 128
 _EMPHASISED = "UDIL"
 _BLACK = "#000000"
 _PALETTE = [
@@ -55,7 +48,7 @@ def curves_picture(table: Table) -> str:
     right.set(title="Forgetting", ylabel="points")
     handles, labels = left.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside right center", frameon=False)
-    return _svg(fig)
+    return svg_address(fig)
 
 
 def cost_picture(table: Table) -> str:
@@ -95,7 +88,7 @@ def cost_picture(table: Table) -> str:
         right.text(0.5, 0.5, "not measured", ha="center", transform=right.transAxes)
         right.set_axis_off()
     label_points(left, points)
-    return _svg(fig)
+    return svg_address(fig)
 
 
 def matrices_picture(table: Table) -> str:
@@ -115,7 +108,7 @@ def matrices_picture(table: Table) -> str:
     fig, _ = _grid(matrices, draw, side=2.4, label="accuracy (%)")
     fig.supxlabel("tested on domain")
     fig.supylabel("after domain")
-    return _png(fig)
+    return png_address(fig)
 
 
 def coefficients_pictures(table: Table) -> dict[str, str]:
@@ -124,7 +117,7 @@ def coefficients_pictures(table: Table) -> dict[str, str]:
     :param table: the methods.
     """
     return {
-        f"{row.name}, seed {row.group.first.seed}": _png(
+        f"{row.name}, seed {row.group.first.seed}": png_address(
             plot_coefficients(history), dpi=75
         )
         for row in table.measured
@@ -171,7 +164,7 @@ def embeddings_picture(table: Table, colour: str) -> str | None:
         bar.set_ticks(list(range(first, last + 1)))
     if few:
         bar.ax.set_ylim(-0.5, last + 0.5)
-    return _png(fig)
+    return png_address(fig)
 
 
 def _color(method: str) -> str:
@@ -218,23 +211,3 @@ def _grid(
     for ax in axes[len(panels) :]:
         ax.set_axis_off()
     return fig, fig.colorbar(image, ax=axes, label=label, aspect=40, pad=0.01)
-
-
-def _svg(fig: Figure) -> str:
-    written = io.BytesIO()
-    # Without a date and random names the same runs give the same page, byte for byte.
-    with matplotlib.rc_context({"svg.hashsalt": "report", "svg.fonttype": "none"}):
-        fig.savefig(written, format="svg", metadata={"Date": None})
-    return _address("image/svg+xml", written)
-
-
-def _png(fig: Figure, dpi: int = 100) -> str:
-    written = io.BytesIO()
-    fig.set_dpi(dpi)
-    # Fewer colours make the file a third as large without a visible difference.
-    figure_to_image(fig).quantize(_COLORS_OF_A_PNG).save(written, format="png")
-    return _address("image/png", written)
-
-
-def _address(media: str, written: io.BytesIO) -> str:
-    return f"data:{media};base64,{base64.b64encode(written.getvalue()).decode()}"

@@ -7,6 +7,7 @@ from typing import Any
 from udil_avalanche.formatting import in_parentheses
 from udil_avalanche.report import paper
 from udil_avalanche.report.collect import RunCollection
+from udil_avalanche.report.comparison import Comparison
 from udil_avalanche.report.run import Run
 from udil_avalanche.report.seed_groups import SeedGroup, group_by, seed_groups_of
 from udil_avalanche.report.statistic import Statistic
@@ -170,14 +171,20 @@ def tables_of(runs: Sequence[Run]) -> list[Table]:
     )
 
 
-def groups_of(tables: Sequence[Table]) -> list[SeedGroup]:
-    """The groups of runs in the tables, each of them once.
+def groups_of(
+    tables: Sequence[Table], comparisons: Sequence[Comparison] = ()
+) -> list[SeedGroup]:
+    """The groups of runs in the tables and comparisons, each of them once.
 
     :param tables: the tables.
+    :param comparisons: the comparisons.
     """
-    return list(
-        {group.anchor: group for each in tables for group in each.groups}.values()
-    )
+    groups = [group for table in tables for group in table.groups]
+    groups += [group for each in comparisons for group in each.groups]
+    found: dict[str, SeedGroup] = {}
+    for group in groups:
+        found.setdefault(group.anchor, group)
+    return list(found.values())
 
 
 def remarks(tables: Sequence[Table], found: RunCollection) -> list[str]:
@@ -195,7 +202,7 @@ def remarks(tables: Sequence[Table], found: RunCollection) -> list[str]:
         for memory in sizes
         if (benchmark, memory) not in present
     ]
-    if absent:
+    if tables and absent:
         said.append(
             f"No runs yet (configs/sweeps has a sweep for each): {'; '.join(absent)}."
         )
