@@ -117,6 +117,30 @@ def write_tree(write_image: Callable[..., Path]) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
+def write_sensors() -> Callable[..., Path]:
+    """Writes arrays of raw readings as sensors give them: columns of very different
+    scales far from 0, some readings far too large, one sensor that never changes and
+    one that starts to in the second domain. Later domains drift."""
+
+    def write(root: Path, domains: int = 3, size: int = 200) -> Path:
+        rng = np.random.default_rng(0)
+        classes = rng.normal(size=(N_CLASSES, 12))
+        scales = 10.0 ** rng.integers(-4, 6, 12)
+        root.mkdir(parents=True, exist_ok=True)
+        for t in range(domains):
+            y = np.arange(size) % N_CLASSES
+            x = 3 * classes[y] + rng.normal(size=(size, 12)) + 2 * t + 20
+            x = x * scales
+            x[rng.random(x.shape) < 0.005] *= 1e4
+            x[:, 0] = 7.0
+            x[:, 1] = 300.0 if t == 0 else 300 + 30 * rng.normal(size=size)
+            np.savez(root / f"day{t + 1}.npz", x=x, y=y)
+        return root
+
+    return write
+
+
+@pytest.fixture(scope="session")
 def core50_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a small stand-in for CORe50: 11 sessions of 12 objects."""
     root = tmp_path_factory.mktemp("core50")

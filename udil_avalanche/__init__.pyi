@@ -16,7 +16,14 @@ from .evaluation.domain_metrics import DomainMetrics, domain_metrics
 from .evaluation.loggers import CSVLogger, TensorboardLogger, WandBLogger
 from .evaluation.term_metrics import TermMetrics, term_metrics
 from .memory import BalancedMemory, ReservoirMemory
-from .models import DomainDiscriminator, EncoderPredictor, cida_mlp, image_model, mlp
+from .models import (
+    DomainDiscriminator,
+    EncoderPredictor,
+    Standardise,
+    cida_mlp,
+    image_model,
+    mlp,
+)
 from .plugins import (
     AdaptiveCoefficientsPlugin,
     AGEMPlugin,
@@ -93,6 +100,7 @@ __all__ = [
     "RunSettings",
     "RunStopped",
     "SettingsError",
+    "Standardise",
     "SupConPlugin",
     "SynapticIntelligencePlugin",
     "TensorLoaderPlugin",

@@ -54,7 +54,7 @@ def test_the_network_sizes_itself_to_the_arrays(
     settings = resolve("ER", "arrays", options={"data": str(tmp_path)})
     benchmark = build_benchmark(settings)
     model: Any = build_model(settings, benchmark)
-    assert model.encoder[1].in_features == np.prod(shape)
+    assert model.encoder.body[1].in_features == np.prod(shape)
     assert model.predictor.out_features == 2
 
 

@@ -3,5 +3,14 @@
 from udil_avalanche.models.discriminator import DomainDiscriminator
 from udil_avalanche.models.image_models import image_model
 from udil_avalanche.models.mlp import EncoderPredictor, cida_mlp, mlp
+from udil_avalanche.models.standardise import Standardise, standardised
 
-__all__ = ["DomainDiscriminator", "EncoderPredictor", "cida_mlp", "image_model", "mlp"]
+__all__ = [
+    "DomainDiscriminator",
+    "EncoderPredictor",
+    "Standardise",
+    "cida_mlp",
+    "image_model",
+    "mlp",
+    "standardised",
+]

@@ -9,16 +9,18 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from udil_avalanche.data import DomainScenario
+    from udil_avalanche.models import EncoderPredictor
     from udil_avalanche.plugins import BalancedReplayPlugin
     from udil_avalanche.recipes.training import Training
 else:
-    BalancedReplayPlugin = BasePlugin = DomainScenario = Any
+    BalancedReplayPlugin = BasePlugin = DomainScenario = EncoderPredictor = Any
     Module = SupervisedTemplate = Training = Any
 
 __all__ = [
     "BalancedReplayPlugin",
     "BasePlugin",
     "DomainScenario",
+    "EncoderPredictor",
     "Module",
     "SupervisedTemplate",
     "Training",

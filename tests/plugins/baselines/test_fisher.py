@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from udil_avalanche.models.mlp import EncoderPredictor
+from udil_avalanche.models.standardise import Standardise
 from udil_avalanche.plugins.baselines import fisher as fisher_module
 from udil_avalanche.plugins.baselines.fisher import diagonal_fisher
 
@@ -84,6 +85,16 @@ def partly_frozen() -> nn.Module:
     return model
 
 
+def standardised_inputs() -> nn.Module:
+    layer = Standardise.from_samples(torch.randn(20, 4))
+    return nn.Sequential(layer, multi_layer_perceptron())
+
+
+def standardised_convolutions() -> nn.Module:
+    layer = Standardise.from_samples(torch.randn(20, 4))
+    return nn.Sequential(layer, convolutions())
+
+
 MODELS = [
     multi_layer_perceptron,
     convolutions,
@@ -91,6 +102,8 @@ MODELS = [
     UsesALayerTwice,
     SharesAWeight,
     WorksOnSequences,
+    standardised_inputs,
+    standardised_convolutions,
 ]
 
 

@@ -8,6 +8,7 @@ from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from udil_avalanche.models.standardise import Standardise
 from udil_avalanche.plugins import GEMPlugin
 from udil_avalanche.plugins.baselines.domain_gradients import (
     FactoredGradients,
@@ -228,7 +229,10 @@ def test_one_pass_over_the_memory_gives_the_gradients_of_all_domains(
     naive: Any, make_scenario: Any, bias: bool
 ) -> None:
     model = nn.Sequential(
-        nn.Linear(6, 9, bias=bias), nn.ReLU(inplace=True), nn.Linear(9, 3)
+        Standardise.from_samples(torch.randn(20, 6)),
+        nn.Linear(6, 9, bias=bias),
+        nn.ReLU(inplace=True),
+        nn.Linear(9, 3),
     )
     gem = GEMPlugin(mem_size=20)
     compare = ComparePasses(gem)

@@ -10,6 +10,7 @@ import pytest
 from udil_avalanche.errors import RunStopped
 from udil_avalanche.plugins import FiniteLossPlugin
 from udil_avalanche.recipes import METHODS, RunSettings
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs import experiment
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
@@ -71,5 +72,26 @@ def test_every_strategy_goes_on_as_if_nothing_had_happened(
     break_off(broken, 8, by=press_ctrl_c)  # which is a domain's last step
     break_off(broken, 12, by=cut_power)  # back to the end of the first domain
     break_off(broken, 21, by=press_ctrl_c)
+    run(broken)
+    assert outcome(broken) == outcome(whole)
+
+
+@pytest.mark.parametrize("strategy", METHODS)
+def test_standardised_inputs_stay_as_they_were(
+    strategy: str,
+    outcome: Outcome,
+    write_sensors: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    data = write_sensors(tmp_path / "data", domains=2, size=80)
+    small = {"data": str(data), "threads": 1, "hidden": 8, "epochs": 2}
+    if METHODS[strategy].has_memory:
+        small["memory"] = 20
+    whole, broken = (
+        resolve(strategy, "arrays", options={**small, "output": str(tmp_path / name)})
+        for name in ("whole", "broken")
+    )
+    run(whole)
+    break_off(broken, 3, by=press_ctrl_c)
     run(broken)
     assert outcome(broken) == outcome(whole)

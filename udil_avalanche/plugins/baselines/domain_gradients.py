@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from udil_avalanche.memory.base import Memory
+from udil_avalanche.models.standardise import Standardise
 from udil_avalanche.plugins.baselines.linear_layers import linear_calls
 from udil_avalanche.plugins.baselines.memory_gradient import (
     flat,
@@ -32,6 +33,7 @@ SAMPLE_BY_SAMPLE = (
     nn.SiLU,
     nn.Sigmoid,
     nn.Tanh,
+    Standardise,
 )
 """Layers in which a sample's output does not depend on the other samples."""
 

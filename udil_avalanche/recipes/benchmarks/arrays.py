@@ -6,8 +6,8 @@ from pydantic import Field
 
 from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, RunSettings, Was, arguments
-from udil_avalanche.recipes.types import DomainScenario
+from udil_avalanche.recipes.settings import Before, Role, RunSettings, Was, arguments
+from udil_avalanche.recipes.types import DomainScenario, EncoderPredictor
 
 
 class ArraysSettings(RunSettings):
@@ -28,6 +28,9 @@ class ArraysSettings(RunSettings):
     skip_invalid: Annotated[bool, Role.TASK, Was("skip_bad")] = False
     """leave out rows with numbers that are not finite and test samples of unknown
     classes, and count them, instead of refusing them"""
+    standardise: Annotated[bool, Before(False)] = True
+    """centre and scale each feature by the first domain's training samples; 8-bit
+    inputs are scaled to [0, 1] instead"""
 
 
 def _build(settings: ArraysSettings) -> DomainScenario:
@@ -36,12 +39,29 @@ def _build(settings: ArraysSettings) -> DomainScenario:
     return arrays(settings.data, **arguments(arrays, settings))
 
 
+def _build_model(
+    settings: ArraysSettings, benchmark: DomainScenario
+) -> EncoderPredictor:
+    import torch
+
+    from udil_avalanche.data.tensor_dataset import tensor_source
+    from udil_avalanche.models import standardised
+
+    model = build_perceptron(settings, benchmark)
+    if not settings.standardise:
+        return model
+    first = tensor_source(benchmark.train_stream[0].dataset)
+    assert first is not None, "arrays are tensors"
+    inputs = first.domain.inputs
+    return model if inputs.dtype == torch.uint8 else standardised(model, inputs)
+
+
 ARRAYS = BenchmarkRecipe(
     "arrays",
     "arrays",
     ArraysSettings,
     _build,
-    build_perceptron,
+    _build_model,
     defaults={
         "epochs": 10,
         "batch_size": 64,

@@ -3,10 +3,12 @@
 import math
 
 from udil_avalanche.recipes.settings import RunSettings
-from udil_avalanche.recipes.types import DomainScenario, Module
+from udil_avalanche.recipes.types import DomainScenario, EncoderPredictor
 
 
-def build_perceptron(settings: RunSettings, benchmark: DomainScenario) -> Module:
+def build_perceptron(
+    settings: RunSettings, benchmark: DomainScenario
+) -> EncoderPredictor:
     """A perceptron with two hidden layers.
 
     :param settings: the settings of the run.
