@@ -38,7 +38,8 @@ def arrays(
     integer per sample; and, if the data are split already, ``x_test`` and ``y_test``.
     The classes are the integers in all files together, in ascending order; a domain
     need not have them all. 8-bit inputs become numbers in [0, 1], all others 32-bit
-    floats without scaling.
+    floats without scaling: that is the model's part, see
+    :class:`~udil_avalanche.models.standardise.Standardise`.
 
     A file is read when its domain is needed and dropped for the next one.
 
@@ -126,9 +127,15 @@ def _examine(
                 f"{path}: x_test is {x.dtype} of shape {x.shape}, but x is "
                 f"{stored['x'].dtype} of shape {stored['x'].shape}"
             )
-        finite = np.isfinite(x.reshape(len(x), -1)).all(axis=1)
+        # Larger numbers than 32 bits can hold become infinite.
+        with np.errstate(over="ignore"):
+            as_used = x.reshape(len(x), -1).astype(np.float32, copy=False)
+        finite = np.isfinite(as_used).all(axis=1)
         for row in np.flatnonzero(~finite):
-            findings.add(f"{path}: {x_key}[{row}] holds a number that is not finite")
+            findings.add(
+                f"{path}: {x_key}[{row}] holds a number that is not finite as a 32-bit "
+                "float"
+            )
         labels.append(y.astype(np.int64))
         usable.append(finite)
     return DomainSamples(

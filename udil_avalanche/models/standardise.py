@@ -13,8 +13,11 @@ LINEAR_UP_TO = 3.0
 NORMAL = 1.4826
 """Standard deviation of a normal distribution, in median absolute deviations."""
 
+OUTLIERS_FROM = 5.0
+"""Values further from the median, in such deviations, count as if they were there."""
+
 ROUNDING = 1e-6
-"""Differences from the centre that are smaller, relative to it, are rounding errors of
+"""Differences from the median that are smaller, relative to it, are rounding errors of
 32-bit floats."""
 
 SHARE_OF_A_CONSTANT = 0.1
@@ -60,11 +63,13 @@ class Standardise(nn.Module):
 
     @classmethod
     def from_samples(cls, samples: Tensor) -> "Standardise":
-        """Standardise by the median and the median absolute deviation of each feature,
-        which a few outliers do not move, unlike mean and standard deviation.
+        """Standardise by the mean and the standard deviation of each feature after its
+        outliers were brought in to five deviations from the median. These deviations
+        are median absolute ones, times 1.4826, which outliers do not move. (They would
+        not do as the scale itself: a skewed feature's tail would become too large.)
 
-        The deviation is taken over the samples that differ from the median. So a
-        feature that is nearly always 0 is scaled by the values that it has otherwise.
+        They are taken over the samples that differ from the median. So what a feature
+        has that is nearly always 0 is not taken for outliers.
 
         A feature that is constant has no deviation to go by. Later domains may still
         change it. A tenth of its value counts as its deviation, or 1 if it is 0: small
@@ -83,7 +88,7 @@ class Standardise(nn.Module):
         else:
             features = samples.flatten(start_dim=1).T
         # One at a time: a copy of all samples might not fit into memory.
-        found = torch.stack([_centre_and_scale(each.float()) for each in features])
+        found = torch.stack([_centre_and_scale(each.double()) for each in features])
         centre, scale = found.T
         return cls(centre.reshape(shape), scale.reshape(shape))
 
@@ -101,15 +106,19 @@ class Standardise(nn.Module):
 
 def _centre_and_scale(values: Tensor) -> Tensor:
     """The centre and the scale of all values of a feature."""
-    centre = values.median()
-    deviations = (values - centre).abs()
-    deviations = deviations[deviations > ROUNDING * centre.abs()]
-    if len(deviations):
-        scale = NORMAL * deviations.median()
+    median = values.median()
+    distances = (values - median).abs()
+    distances = distances[distances > ROUNDING * median.abs()]
+    if len(distances):
+        reach = OUTLIERS_FROM * NORMAL * distances.median()
+        inner = values.clamp(median - reach, median + reach)
+        centre, scale = inner.mean(), inner.std(correction=0)
     else:
-        constant = SHARE_OF_A_CONSTANT * centre.abs()
-        scale = constant if constant > 0 else torch.ones_like(centre)
-    return torch.stack([centre, scale.clamp(_LIMITS.tiny, _LIMITS.max)])
+        constant = SHARE_OF_A_CONSTANT * median.abs()
+        centre, scale = median, constant if constant > 0 else torch.ones_like(median)
+    # In single precision 1 / scale must be finite.
+    found = torch.stack([centre, scale.clamp(_LIMITS.tiny, _LIMITS.max)])
+    return found.float()
 
 
 def standardised(model: EncoderPredictor, samples: Tensor) -> EncoderPredictor:

@@ -37,7 +37,7 @@ def model_of(settings: RunSettings) -> Any:
 
 def settings_of(strategy: str, root: Path, **options: Any) -> RunSettings:
     given = {"data": str(root / "data"), "output": str(root / "runs"), "threads": 1}
-    small = {"hidden": 32, "epochs": 10}
+    small = {"hidden": 32, "epochs": 20}
     if METHODS[strategy].has_memory:
         small["memory"] = 30
     return resolve(strategy, "arrays", options={**given, **small, **options})
