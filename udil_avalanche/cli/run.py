@@ -87,8 +87,10 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _names() -> str:
+    width = max(map(len, [*METHODS, *BENCHMARKS])) + 2
+
     def lines(known: Mapping[str, Recipe]) -> list[str]:
-        return [f"  {name:<16}{summary(recipe)}" for name, recipe in known.items()]
+        return [f"  {name:<{width}}{summary(recipe)}" for name, recipe in known.items()]
 
     return "\n".join(
         [
