@@ -21,8 +21,8 @@ from udil_avalanche.plugins.baselines.gem import gem_weights
 
 def gem_projection(gradient: Tensor, references: Tensor, margin: float = 0.0) -> Tensor:
     past = FlatGradients(references, [gradient])
-    weights = gem_weights(past.gram(), past.products([gradient]), margin)
-    return gradient + past.combination(weights)[0]
+    weights = gem_weights(past.gram(), past.products({gradient: gradient}), margin)
+    return gradient + past.combination(weights)[gradient]
 
 
 def slow_projection(gradient: Tensor, references: Tensor, margin: float) -> Tensor:
@@ -211,14 +211,14 @@ class ComparePasses(SupervisedPlugin):
         assert isinstance(factored, FactoredGradients)
         room = torch.empty(memory.n_domains, sum(p.numel() for p in parameters))
         plain = flat_gradients(strategy, memory, parameters, room)
-        direction = [torch.randn_like(p) for p in parameters]
+        direction = {p: torch.randn_like(p) for p in parameters}
         weights = torch.randn(memory.n_domains)
+        combined, expected = (each.combination(weights) for each in (factored, plain))
+        assert combined.keys() == expected.keys()
         for one, other in (
             (factored.products(direction), plain.products(direction)),
             (factored.gram(), plain.gram()),
-            *zip(
-                factored.combination(weights), plain.combination(weights), strict=True
-            ),
+            *((combined[p], expected[p]) for p in parameters),
         ):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
         self.compared += 1

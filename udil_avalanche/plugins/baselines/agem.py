@@ -8,7 +8,7 @@ from torch import Tensor
 from udil_avalanche.plugins.baselines.memory_gradient import (
     flat,
     memory_gradient,
-    parameters_and_gradients,
+    reached_gradients,
     unflat,
 )
 from udil_avalanche.plugins.shared.checks import positive
@@ -49,16 +49,19 @@ class AGEMPlugin(MemoryPlugin):
         """Project the gradient."""
         if len(self.memory) == 0:
             return
-        parameters, gradients = parameters_and_gradients(strategy.model)
-        gradient = flat(gradients)
+        gradients = reached_gradients(strategy.model)
+        parts = list(gradients.values())
+        gradient = flat(parts)
         positions = self.memory.sample(self.sample_size)
-        reference = flat(memory_gradient(strategy, self.memory, positions, parameters))
+        reference = flat(
+            memory_gradient(strategy, self.memory, positions, list(gradients))
+        )
 
         violated = gradient @ reference < 0
         self.terms = {"violated": violated.float()}
         if violated:
-            projected = unflat(agem_projection(gradient, reference), gradients)
-            torch._foreach_copy_(gradients, projected)
+            projected = unflat(agem_projection(gradient, reference), parts)
+            torch._foreach_copy_(parts, projected)
 
 
 def agem_projection(gradient: Tensor, reference: Tensor) -> Tensor:

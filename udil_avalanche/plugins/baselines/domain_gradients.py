@@ -5,15 +5,16 @@ three products with it. Where the model allows it, the first one never builds G.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from udil_avalanche.memory.base import Memory
 from udil_avalanche.models.standardise import Standardise
-from udil_avalanche.plugins.baselines.linear_layers import linear_calls
+from udil_avalanche.plugins.baselines.linear_layers import LinearCall, linear_calls
 from udil_avalanche.plugins.baselines.memory_gradient import (
+    Gradients,
     flat,
     memory_gradient,
     unflat,
@@ -22,38 +23,13 @@ from udil_avalanche.plugins.shared.frozen import forward
 from udil_avalanche.plugins.shared.plugin import Strategy
 
 SAMPLE_BY_SAMPLE = (
-    nn.Linear,
-    nn.Flatten,
-    nn.Identity,
-    nn.Dropout,
-    nn.ReLU,
-    nn.LeakyReLU,
-    nn.ELU,
-    nn.GELU,
-    nn.SiLU,
-    nn.Sigmoid,
-    nn.Tanh,
-    Standardise,
+    *(nn.Linear, nn.Flatten, nn.Identity, nn.Dropout, Standardise),
+    *(nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid, nn.Tanh),
 )
 """Layers in which a sample's output does not depend on the other samples."""
 
 
-class LayerFactors(NamedTuple):
-    """The factors of the gradients of a linear layer."""
-
-    inputs: Tensor
-    """a, the layer's inputs, one row per sample."""
-
-    derivatives: Tensor
-    r""":math:`\delta`, the derivatives by its outputs, one row per sample."""
-
-    weight: int
-    """Position of its weight among the parameters."""
-
-    bias: int | None
-    """Position of its bias among the parameters."""
-
-
+@dataclass(frozen=True)
 class FactoredGradients:
     r"""The gradients of a model of linear layers, as the factors of their outer
     products. G, which would have a row of the model's size for each domain, is never
@@ -66,61 +42,59 @@ class FactoredGradients:
     .. math::
         \sum_{s \in i} \sum_{r \in j} (a_s \cdot a_r) (\delta_s \cdot \delta_r)
 
-    :param layers: the factors of each layer.
+    :param layers: each layer, and the derivatives by its outputs.
     :param domains: the domain of each sample.
     :param n_domains: number of past domains.
     """
 
-    def __init__(
-        self, layers: Sequence[LayerFactors], domains: Tensor, n_domains: int
-    ) -> None:
-        self._layers = layers
-        self._domains = domains
-        self._n_domains = n_domains
+    layers: Sequence[tuple[LinearCall, Tensor]]
+    domains: Tensor
+    n_domains: int
 
-    def products(self, gradients: Sequence[Tensor]) -> Tensor:
+    def products(self, gradients: Gradients) -> Tensor:
         """G g, the inner products of each domain's gradient with another gradient.
 
-        :param gradients: g, one tensor per parameter.
+        :param gradients: g.
         """
-        by_sample = self._layers[0].inputs.new_zeros(len(self._domains))
-        for inputs, derivatives, weight, bias in self._layers:
-            along = inputs @ gradients[weight].T
-            if bias is not None:
-                along += gradients[bias]
+        by_sample = self.layers[0][1].new_zeros(len(self.domains))
+        for call, derivatives in self.layers:
+            along = call.inputs @ gradients[call.layer.weight].T
+            if call.layer.bias is not None:
+                along += gradients[call.layer.bias]
             by_sample += (along * derivatives).sum(dim=1)
         return self._domain_sums(by_sample)
 
     def gram(self) -> Tensor:
         """G G^T."""
-        n = len(self._domains)
-        by_pair = self._layers[0].inputs.new_zeros(n, n)
-        for inputs, derivatives, _, bias in self._layers:
-            of_inputs = inputs @ inputs.T
-            if bias is not None:
+        n = len(self.domains)
+        by_pair = self.layers[0][1].new_zeros(n, n)
+        for call, derivatives in self.layers:
+            of_inputs = call.inputs @ call.inputs.T
+            if call.layer.bias is not None:
                 of_inputs += 1
             by_pair += of_inputs * (derivatives @ derivatives.T)
         return self._domain_sums(self._domain_sums(by_pair).T)
 
-    def combination(self, weights: Tensor) -> list[Tensor]:
-        """G^T v, one tensor per parameter.
+    def combination(self, weights: Tensor) -> Gradients:
+        """G^T v.
 
         :param weights: v, one weight per domain.
         """
-        combined: dict[int, Tensor] = {}
-        for inputs, derivatives, weight, bias in self._layers:
-            weighted = weights[self._domains, None] * derivatives
-            combined[weight] = weighted.T @ inputs
-            if bias is not None:
-                combined[bias] = weighted.sum(dim=0)
-        return [combined[i] for i in sorted(combined)]
+        combined = {}
+        for call, derivatives in self.layers:
+            weighted = weights[self.domains, None] * derivatives
+            combined[call.layer.weight] = weighted.T @ call.inputs
+            if call.layer.bias is not None:
+                combined[call.layer.bias] = weighted.sum(dim=0)
+        return combined
 
     def _domain_sums(self, values: Tensor) -> Tensor:
         """The sum over each domain's samples, along the first dimension."""
-        sums = values.new_zeros(self._n_domains, *values.shape[1:])
-        return sums.index_add(0, self._domains, values)
+        sums = values.new_zeros(self.n_domains, *values.shape[1:])
+        return sums.index_add(0, self.domains, values)
 
 
+@dataclass(frozen=True)
 class FlatGradients:
     """The gradients of any model, as the rows of a matrix. Each domain takes a forward
     and a backward pass. The methods are those of :class:`FactoredGradients`.
@@ -129,25 +103,25 @@ class FlatGradients:
     :param parameters: the parameters, in the order of its columns.
     """
 
-    def __init__(self, rows: Tensor, parameters: Sequence[Tensor]) -> None:
-        self._rows = rows
-        self._parameters = parameters
+    rows: Tensor
+    parameters: Sequence[Tensor]
 
-    def products(self, gradients: Sequence[Tensor]) -> Tensor:
+    def products(self, gradients: Gradients) -> Tensor:
         """G g."""
-        return self._rows @ flat(gradients)
+        return self.rows @ flat(gradients.values())
 
     def gram(self) -> Tensor:
         """G G^T."""
-        return self._rows @ self._rows.T
+        return self.rows @ self.rows.T
 
-    def combination(self, weights: Tensor) -> list[Tensor]:
-        """G^T v, one tensor per parameter."""
-        return unflat(weights @ self._rows, self._parameters)
+    def combination(self, weights: Tensor) -> Gradients:
+        """G^T v."""
+        parts = unflat(weights @ self.rows, self.parameters)
+        return dict(zip(self.parameters, parts, strict=True))
 
 
 def factored_gradients(
-    strategy: Strategy, memory: Memory, parameters: Sequence[nn.Parameter]
+    strategy: Strategy, memory: Memory, parameters: Sequence[Tensor]
 ) -> FactoredGradients | None:
     """The gradients on each domain's memory, in one pass over all of it.
 
@@ -157,16 +131,15 @@ def factored_gradients(
     :return: ``None`` if a parameter does not belong to a linear layer, or if a layer
         such as BatchNorm mixes the samples of different domains.
     """
-    layers = [each for each in strategy.model.modules() if not any(each.children())]
+    model = strategy.model
+    layers = [each for each in model.modules() if not any(each.children())]
     if not all(isinstance(each, SAMPLE_BY_SAMPLE) for each in layers):
         return None
     x, *_, tasks = memory.fields
-    model = strategy.model
     logits, calls = linear_calls(model, lambda: forward(model, x, tasks))
-    position = {id(parameter): i for i, parameter in enumerate(parameters)}
-    calls = [call for call in calls if id(call.layer.weight) in position]
-    n_covered = sum(len(list(call.layer.parameters())) for call in calls)
-    if n_covered != len(parameters):
+    wanted = set(parameters)
+    calls = [call for call in calls if call.layer.weight in wanted]
+    if wanted != {each for call in calls for each in call.layer.parameters()}:
         return None
 
     counts = memory.counts.tolist()
@@ -175,31 +148,21 @@ def factored_gradients(
     )
     loss = torch.stack([strategy._criterion(*each) for each in by_domain]).sum()
     derivatives = torch.autograd.grad(loss, [call.outputs for call in calls])
-    factors = [
-        LayerFactors(
-            call.inputs,
-            derivative,
-            position[id(call.layer.weight)],
-            position.get(id(call.layer.bias)),
-        )
-        for call, derivative in zip(calls, derivatives, strict=True)
-    ]
+    factors = list(zip(calls, derivatives, strict=True))
     return FactoredGradients(factors, memory.domains, memory.n_domains)
 
 
 def flat_gradients(
-    strategy: Strategy,
-    memory: Memory,
-    parameters: Sequence[nn.Parameter],
-    rows: Tensor,
+    strategy: Strategy, memory: Memory, parameters: Sequence[Tensor], rows: Tensor
 ) -> FlatGradients:
     """The gradients on each domain's memory, domain by domain.
 
     :param strategy: the strategy with the model and the criterion.
     :param memory: the memory.
     :param parameters: the parameters to differentiate by.
-    :param rows: where to write them, one row per domain.
+    :param rows: where to write them; it becomes one row per domain.
     """
+    rows.resize_(memory.n_domains, sum(each.numel() for each in parameters))
     for domain, row in enumerate(rows):
         members = torch.nonzero(memory.domains == domain).squeeze(1)
         flat(memory_gradient(strategy, memory, members, parameters), out=row)

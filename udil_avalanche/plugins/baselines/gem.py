@@ -8,12 +8,10 @@ import torch
 from torch import Tensor
 
 from udil_avalanche.plugins.baselines.domain_gradients import (
-    FactoredGradients,
-    FlatGradients,
     factored_gradients,
     flat_gradients,
 )
-from udil_avalanche.plugins.baselines.memory_gradient import parameters_and_gradients
+from udil_avalanche.plugins.baselines.memory_gradient import reached_gradients
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 
@@ -65,22 +63,21 @@ class GEMPlugin(MemoryPlugin):
         """Project the gradient."""
         if len(self.memory) == 0:
             return
-        parameters, gradients = parameters_and_gradients(strategy.model)
-        past: FactoredGradients | FlatGradients | None
-        past = factored_gradients(strategy, self.memory, parameters)
-        if past is None:
-            # New rows in every step would almost double its time.
-            n_values = sum(each.numel() for each in parameters)
-            self._rows = self._rows.to(parameters[0])
-            self._rows.resize_(self.memory.n_domains, n_values)
-            past = flat_gradients(strategy, self.memory, parameters, self._rows)
+        gradients = reached_gradients(strategy.model)
+        parameters = list(gradients)
+        # New rows in every step would almost double its time.
+        self._rows = self._rows.to(parameters[0])
+        past = factored_gradients(strategy, self.memory, parameters) or flat_gradients(
+            strategy, self.memory, parameters, self._rows
+        )
         products = past.products(gradients)
 
         violated = products < 0
         self.terms = {"violated": violated.float().mean()}
         if violated.any():
             weights = gem_weights(past.gram(), products, self.margin)
-            torch._foreach_add_(gradients, past.combination(weights))
+            for parameter, change in past.combination(weights).items():
+                gradients[parameter] += change
 
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Store samples of the domain that was learned, and free the rows."""

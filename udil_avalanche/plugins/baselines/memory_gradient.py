@@ -1,6 +1,6 @@
 """The gradient of the mini-batch and that of the memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -10,20 +10,20 @@ from udil_avalanche.memory.base import Memory
 from udil_avalanche.plugins.shared.frozen import forward
 from udil_avalanche.plugins.shared.plugin import Strategy
 
+Gradients = dict[Tensor, Tensor]
+"""The gradient of each parameter."""
+
 VALUES_AT_ONCE = 2**22
 """How many input values to differentiate through at once: 85 images of 128 x 128
 pixels, 1,365 of 32 x 32."""
 
 
-def parameters_and_gradients(
-    model: nn.Module,
-) -> tuple[list[nn.Parameter], list[Tensor]]:
-    """The parameters reached by the last backward pass, and their gradients."""
-    reached = [each for each in model.parameters() if each.grad is not None]
-    return reached, [each.grad for each in reached if each.grad is not None]
+def reached_gradients(model: nn.Module) -> Gradients:
+    """The gradients of the parameters that the last backward pass has reached."""
+    return {each: each.grad for each in model.parameters() if each.grad is not None}
 
 
-def flat(tensors: Sequence[Tensor], out: Tensor | None = None) -> Tensor:
+def flat(tensors: Iterable[Tensor], out: Tensor | None = None) -> Tensor:
     """All values as one vector.
 
     :param tensors: the tensors to concatenate.
@@ -43,10 +43,7 @@ def unflat(values: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
 
 
 def memory_gradient(
-    strategy: Strategy,
-    memory: Memory,
-    positions: Tensor,
-    parameters: Sequence[nn.Parameter],
+    strategy: Strategy, memory: Memory, positions: Tensor, parameters: Sequence[Tensor]
 ) -> tuple[Tensor, ...]:
     """The gradient of the strategy's loss on samples of the memory. The gradients of
     the mini-batch and BatchNorm's running statistics do not change: the model does not
