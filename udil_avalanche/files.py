@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     :param path: the file.
     :return: a temporary name to write to; it is renamed when the block ends.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield unfinished
         _flush_file(unfinished)
@@ -22,6 +23,16 @@ def atomic_write(path: Path) -> Iterator[Path]:
         _flush_names(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file by :func:`atomic_write`.
+
+    :param path: the file.
+    :param text: its content.
+    """
+    with atomic_write(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
 
 
 @contextmanager

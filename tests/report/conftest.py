@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from udil_avalanche.evaluation import average_accuracy, forgetting
+from udil_avalanche.evaluation.formulas import average_accuracy, forgetting
 from udil_avalanche.recipes import as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report.paper import METHODS

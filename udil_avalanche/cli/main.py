@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from udil_avalanche import __version__
 from udil_avalanche.cli import completion, report, run, sweep
-from udil_avalanche.cli.parser import Command, Parser
+from udil_avalanche.cli.parser import Command, Parser, refuse_unknown_options
 from udil_avalanche.errors import RunError, RunStopped, SettingsError
 from udil_avalanche.recipes.names import nearest
 
@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given, rest = parser.parse_known_args(
             _with_command(sys.argv[1:] if arguments is None else arguments)
         )
-        return COMMANDS[given.command].execute(given, rest)
+        refuse_unknown_options(rest, given.parser, given.takes_settings)
+        given.settings = rest
+        return COMMANDS[given.command].execute(given)
     except SettingsError as error:
         return _complain(parser, error, 2)
     except RunError as error:
@@ -47,12 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RunStopped as stopped:
         return _complain(parser, stopped, 128 + stopped.signal_number)
     except KeyboardInterrupt:
-        return _complain(
-            parser,
-            "stopped at once; the same command resumes from the last saved state, if "
-            "there is one",
-            130,
-        )
+        message = "stopped at once; the same command resumes from the last saved state"
+        return _complain(parser, f"{message}, if there is one", 130)
 
 
 def main_parser() -> argparse.ArgumentParser:
@@ -66,18 +64,18 @@ def main_parser() -> argparse.ArgumentParser:
         epilog="Without a command, it is run. See COMMAND --help for more.",
         allow_abbrev=False,
     )
-    parser.set_defaults(main_parser=parser)
+    parser.set_defaults(main_parser=parser, takes_settings=False)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
         prog=parser.prog, dest="command", metavar="COMMAND", required=True
     )
     for name, module in COMMANDS.items():
         summary = (module.__doc__ or "").partition("\n")[0]
-        module.configure(
-            commands.add_parser(
-                name, help=summary, description=summary, allow_abbrev=False
-            )
+        command = commands.add_parser(
+            name, help=summary, description=summary, allow_abbrev=False
         )
+        command.set_defaults(parser=command)
+        module.configure(command)
     return parser
 
 

@@ -17,16 +17,15 @@ class Command(Protocol):
     __doc__: str | None
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options.
+        """Add the options, and ``takes_settings`` if it takes key=value.
 
         :param parser: the parser of the command.
         """
 
-    def execute(self, given: argparse.Namespace, rest: Sequence[str]) -> int:
+    def execute(self, given: argparse.Namespace) -> int:
         """Do it.
 
-        :param given: the options.
-        :param rest: the arguments that the parser does not know.
+        :param given: the options, and settings as key=value.
         :return: the exit code.
         """
 
@@ -43,9 +42,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse_unknown_options(
-    rest: Sequence[str],
-    parser: argparse.ArgumentParser,
-    takes_settings: bool = True,
+    rest: Sequence[str], parser: argparse.ArgumentParser, takes_settings: bool
 ) -> None:
     """Refuse what looks like an option but is none.
 

@@ -1,21 +1,18 @@
 """Tables and pictures of finished runs, next to the paper's figures."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
-from udil_avalanche.cli.parser import refuse_unknown_options
-from udil_avalanche.files import atomic_write
+from udil_avalanche.files import write_text
 from udil_avalanche.report.plan import Plan, PlannedRun
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.grid import Sweep, load_sweep
 
 
-def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
+def execute(given: argparse.Namespace) -> int:
     """Make tables and pictures from run folders.
 
     :param given: the options.
-    :param rest: nothing.
     :return: the exit code.
     """
     from udil_avalanche.report.collect import collect
@@ -24,7 +21,6 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
     from udil_avalanche.report.markdown import markdown
     from udil_avalanche.report.tables import tables_of
 
-    refuse_unknown_options(rest, given.parser, takes_settings=False)
     sweeps = [load_sweep(file) for file in given.sweep or ()]
     plans = [_plan(sweep) for sweep in sweeps]
     only = {run.identity for plan in plans for run in plan.runs} if plans else None
@@ -63,9 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     :param parser: the parser of the command.
     """
-    parser.add_argument(
-        "runs", nargs="+", metavar="RUNS", help="run folders, or folders above them"
-    )
+    above = "run folders, or folders above them"
+    parser.add_argument("runs", nargs="+", metavar="RUNS", help=above)
     for option, metavar, meaning in (
         ("--markdown", "FILE", "write the tables to a file, not the standard output"),
         ("--html", "FILE", "write a page with tables and pictures in a single file"),
@@ -80,11 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="report only the runs that this sweep has by the current configurations,"
         " and compare the methods across its streams; may be given several times",
     )
-    parser.set_defaults(parser=parser)
 
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+    write_text(path, text)
     print(path)

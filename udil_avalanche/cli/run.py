@@ -8,9 +8,8 @@ import argparse
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from udil_avalanche.cli.parser import refuse_unknown_options
 from udil_avalanche.errors import RunError
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.names import nearest
@@ -20,14 +19,8 @@ from udil_avalanche.recipes.settings import meanings
 from udil_avalanche.runs.run_folder import RunFolder
 
 OPTIONS = (
-    "memory",
-    "seed",
-    "epochs",
-    "domains",
-    "train_per_domain",
-    "output",
-    "data",
-    "device",
+    *("memory", "seed", "epochs", "domains", "train_per_domain"),
+    *("output", "data", "device"),
 )
 """The settings with an option of their own; the others are given as key=value."""
 
@@ -49,21 +42,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         option = f"--{key.replace('_', '-')}"
         parser.add_argument(option, metavar="VALUE", help=meaning[key])
     parser.add_argument("--config", metavar="FILE", help="YAML file with settings")
-    parser.add_argument(
-        "--list", action="store_true", help="show strategies, benchmarks or settings"
-    )
-    parser.set_defaults(parser=parser)
+    shown = "show strategies, benchmarks or settings"
+    parser.add_argument("--list", action="store_true", help=shown)
+    parser.set_defaults(takes_settings=True)
 
 
-def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
+def execute(given: argparse.Namespace) -> int:
     """Run, or show what could be run.
 
-    :param given: the options.
-    :param rest: settings as key=value.
+    :param given: the options, and settings as key=value.
     :return: the exit code.
     """
-    refuse_unknown_options(rest, given.parser)
-    named = (given.strategy and given.benchmark) or given.config or rest
+    named = (given.strategy and given.benchmark) or given.config or given.settings
     if given.list and not named:
         if given.strategy:
             nearest(given.strategy, METHODS, "strategy")
@@ -77,7 +67,7 @@ def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
         given.benchmark,
         config_file=given.config,
         options={key: value for key, value in options.items() if value is not None},
-        overrides=rest,
+        overrides=given.settings,
     )
     if given.list:
         print(_values_and_meanings(settings))
@@ -92,16 +82,9 @@ def _names() -> str:
     def lines(known: Mapping[str, Recipe]) -> list[str]:
         return [f"  {name:<{width}}{summary(recipe)}" for name, recipe in known.items()]
 
-    return "\n".join(
-        [
-            "strategies",
-            *lines(METHODS),
-            "benchmarks",
-            *lines(BENCHMARKS),
-            "",
-            "Their settings: --list --strategy NAME --benchmark NAME",
-        ]
-    )
+    named = ["strategies", *lines(METHODS), "benchmarks", *lines(BENCHMARKS)]
+    hint = "Their settings: --list --strategy NAME --benchmark NAME"
+    return "\n".join([*named, "", hint])
 
 
 def _values_and_meanings(settings: RunSettings) -> str:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from udil_avalanche.cli.parser import refuse_unknown_options
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.recipes import RunSettings
 from udil_avalanche.recipes.names import plain_name
@@ -22,22 +21,21 @@ from udil_avalanche.sweep.titles import Titles
 OPTIONS_OF_AN_ENGINE = {"local": ("workers",), "ray": ("address", "cpus", "gpus")}
 
 
-def execute(given: argparse.Namespace, rest: Sequence[str]) -> int:
+def execute(given: argparse.Namespace) -> int:
     """Do all runs of a sweep that are not done.
 
-    :param given: the options.
-    :param rest: settings of every run as key=value.
+    :param given: the options, and settings of every run as key=value.
     :return: the exit code: 1 if a run failed.
     :raises SettingsError: if something cannot be run.
     """
-    refuse_unknown_options(rest, given.parser)
     _refuse_the_other_engine(given)
-    if any(plain_name(override.partition("=")[0]) == "threads" for override in rest):
+    overridden = [override.partition("=")[0] for override in given.settings]
+    if "threads" in map(plain_name, overridden):
         raise SettingsError("in a sweep, set the threads of a run by --threads N")
     options = {"threads": given.threads}
     if given.output is not None:
         options["output"] = given.output
-    planned = load_sweep(given.file, options=options, overrides=rest)
+    planned = load_sweep(given.file, options=options, overrides=given.settings)
     title = Titles(planned.runs, planned.cells)
     if given.list:
         for run in planned.runs:
@@ -106,39 +104,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """
     parser.usage = "%(prog)s FILE [options] [key=value ...]"
     parser.epilog = "key=value sets a setting of every run."
-    parser.add_argument("file", metavar="FILE", help="YAML that says what to run")
-    parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="where to run"
-    )
-    parser.add_argument(
-        "--threads", type=_count, default=1, metavar="N", help="threads of a run"
-    )
-    parser.add_argument(
-        "--workers",
-        type=_count,
-        metavar="N",
-        help="local: how many runs at once; by default as many as there are cores for",
-    )
-    parser.add_argument(
-        "--address",
-        metavar="HOST:PORT",
-        help="ray: a cluster that is running; by default one is started here",
-    )
-    parser.add_argument(
-        "--cpus",
-        type=_amount,
-        metavar="N",
-        help="ray: CPUs of a run; by default one for each thread, and for each"
-        " process that loads images",
-    )
-    parser.add_argument(
-        "--gpus", type=_amount, metavar="N", help="ray: GPUs of a run; none by default"
-    )
-    parser.add_argument("--output", metavar="DIR", help="folder for the run folders")
-    parser.add_argument(
-        "--list", action="store_true", help="show the runs instead of doing them"
-    )
-    parser.set_defaults(parser=parser)
+    parser.set_defaults(takes_settings=True)
+    add = parser.add_argument
+    add("file", metavar="FILE", help="YAML that says what to run")
+    add("--engine", choices=("local", "ray"), default="local", help="where to run")
+    add("--threads", type=_count, default=1, metavar="N", help="threads of a run")
+    meaning = "how many runs at once; by default as many as there are cores for"
+    add("--workers", type=_count, metavar="N", help=f"local: {meaning}")
+    meaning = "a cluster that is running; by default one is started here"
+    add("--address", metavar="HOST:PORT", help=f"ray: {meaning}")
+    meaning = "CPUs of a run; by default one for each thread, and for each process"
+    add("--cpus", type=_amount, metavar="N", help=f"ray: {meaning} that loads images")
+    add("--gpus", type=_amount, metavar="N", help="ray: GPUs of a run; none by default")
+    add("--output", metavar="DIR", help="folder for the run folders")
+    add("--list", action="store_true", help="show the runs instead of doing them")
 
 
 def _count(written: str) -> int:

@@ -99,20 +99,7 @@ class Catalogue(Mapping[str, AnyRecipe]):
 METHODS = Catalogue(
     MethodRecipe,
     "udil_avalanche.methods",
-    [
-        UDIL,
-        FINE_TUNE,
-        OEWC,
-        SI,
-        LWF,
-        GEM,
-        AGEM,
-        ER,
-        DER,
-        CLS_ER,
-        ESM_ER,
-        JOINT,
-    ],
+    [UDIL, FINE_TUNE, OEWC, SI, LWF, GEM, AGEM, ER, DER, CLS_ER, ESM_ER, JOINT],
 )
 """All methods by name."""
 

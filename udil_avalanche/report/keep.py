@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from udil_avalanche.errors import SettingsError
-from udil_avalanche.files import atomic_write
+from udil_avalanche.files import atomic_write, write_text
 from udil_avalanche.report.run import FILES, Run
 from udil_avalanche.runs.run_folder import RunFolder
 
@@ -36,8 +36,8 @@ def keep(runs: Collection[Run], folder: Path) -> None:
             key: Path(value).name if Path(str(value)).is_absolute() else value
             for key, value in run.written_settings.items()
         }
-        with atomic_write(kept.path / "settings.yaml") as unfinished:
-            unfinished.write_text(yaml.safe_dump(settings, sort_keys=False))
+        text = yaml.safe_dump(settings, sort_keys=False)
+        write_text(kept.path / "settings.yaml", text)
         kept.finish({**run.result, "settings": settings})
 
 

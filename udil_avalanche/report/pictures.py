@@ -11,7 +11,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from udil_avalanche.evaluation import average_accuracy, forgetting
+from udil_avalanche.evaluation.formulas import average_accuracy, forgetting
 from udil_avalanche.evaluation.plots import plot_coefficients, show_matrix
 from udil_avalanche.report import paper
 from udil_avalanche.report.data_addresses import png_address, svg_address

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from udil_avalanche.evaluation import average_of_average_accuracy
+from udil_avalanche.evaluation.formulas import average_of_average_accuracy
 from udil_avalanche.recipes import BENCHMARKS, Role, RunSettings
 from udil_avalanche.recipes.identity import effective_settings
 from udil_avalanche.recipes.resolve import (

@@ -15,7 +15,7 @@ from typing import Any, cast
 import yaml
 
 from udil_avalanche.errors import RunError, SettingsError
-from udil_avalanche.files import atomic_write
+from udil_avalanche.files import write_text
 from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.recipes.identity import effective_settings, fingerprint
 from udil_avalanche.recipes.resolve import load_settings, stored_settings
@@ -87,8 +87,8 @@ class RunFolder:
                 shutil.rmtree(leftover)
             elif leftover.name != LOCK_FILE:
                 leftover.unlink()
-        with atomic_write(self.path / "settings.yaml") as unfinished:
-            unfinished.write_text(yaml.safe_dump(as_dict(settings), sort_keys=False))
+        text = yaml.safe_dump(as_dict(settings), sort_keys=False)
+        write_text(self.path / "settings.yaml", text)
         self.write_json("versions.json", versions())
 
     def check_settings(self, settings: RunSettings) -> None:
@@ -123,8 +123,7 @@ class RunFolder:
             f"{_sha256((self.path / name).read_bytes())}  {name}\n"
             for name in sorted(names - {LOCK_FILE, "done"})
         ]
-        with atomic_write(self.path / "done") as unfinished:
-            unfinished.write_text("".join(lines))
+        write_text(self.path / "done", "".join(lines))
 
     def result(self) -> RunResult:
         """The result of a finished run.
@@ -160,10 +159,8 @@ class RunFolder:
 
         :param lines: what was measured after each domain so far.
         """
-        with atomic_write(self.metrics) as unfinished:
-            unfinished.write_text(
-                "".join(f"{json.dumps(plain(line))}\n" for line in lines)
-            )
+        written = [f"{json.dumps(plain(line))}\n" for line in lines]
+        write_text(self.metrics, "".join(written))
 
     def write_json(self, name: str, value: Mapping[str, object]) -> None:
         """Write a JSON file with one line for each entry.
@@ -175,8 +172,7 @@ class RunFolder:
             f"  {json.dumps(key)}: {json.dumps(entry)}"
             for key, entry in plain(value).items()
         ]
-        with atomic_write(self.path / name) as unfinished:
-            unfinished.write_text("{\n" + ",\n".join(entries) + "\n}\n")
+        write_text(self.path / name, "{\n" + ",\n".join(entries) + "\n}\n")
 
     def _checked(self, name: str) -> bytes:
         """The content of a file, if it has its checksum."""

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from udil_avalanche.errors import RunError, SettingsError
-from udil_avalanche.files import atomic_write
+from udil_avalanche.files import write_text
 from udil_avalanche.formatting import number_list, settings_in_words
 from udil_avalanche.recipes import BENCHMARKS, RunSettings, as_dict
 from udil_avalanche.recipes.identity import effective_settings
@@ -104,8 +104,7 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     run = choice.best.runs[0]
     path = folder / run.benchmark / f"{run.strategy.lower()}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as unfinished:
-        unfinished.write_text(_origin(choice, sweep) + _config(run))
+    write_text(path, _origin(choice, sweep) + _config(run))
     return path
 
 
