@@ -4,6 +4,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from udil_avalanche.errors import RunError
@@ -12,6 +13,7 @@ from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.engine import Event, Failed, Finished, Started
 
 
+@dataclass
 class Board:
     """Which runs of a sweep are done, running, left or failed.
 
@@ -20,22 +22,18 @@ class Board:
     :param clock: returns seconds.
     """
 
-    def __init__(
-        self,
-        runs: Sequence[RunSettings],
-        workers: int | None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.runs = runs
-        self.workers = workers
-        self.clock = clock
+    runs: Sequence[RunSettings]
+    workers: int | None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.done_before = 0
         self.done = 0
         self.failed: dict[Path, Failed] = {}
         self.running: dict[Path, tuple[RunSettings, float]] = {}
         self._left: dict[Path, RunSettings] = {}
         self._seconds: list[tuple[RunSettings, float]] = []
-        for run in runs:
+        for run in self.runs:
             folder = RunFolder.of(run)
             try:
                 if not folder.holds(run):

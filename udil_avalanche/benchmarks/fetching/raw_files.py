@@ -11,9 +11,7 @@ do not disturb each other.
 import gzip
 import hashlib
 import logging
-import os
 import tempfile
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ import pooch
 
 from udil_avalanche.benchmarks.fetching.download import FetchError, fetch
 from udil_avalanche.benchmarks.reading.bad_data import BadData
+from udil_avalanche.files import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -106,13 +105,8 @@ class RawFiles:
                 f"{origin} is not {self.title}'s {name} (its SHA-256 differs)"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        # Not by tempfile, whose files only their owner can read.
-        partial = folder / f".{name}.{uuid.uuid4().hex}.part"
-        try:
-            partial.write_bytes(content)
-            os.replace(partial, folder / name)
-        finally:
-            partial.unlink(missing_ok=True)
+        with atomic_write(folder / name) as unfinished:
+            unfinished.write_bytes(content)
         logger.info("%s: %s comes from %s", self.title, name, origin)
 
     def place_file(

@@ -22,16 +22,8 @@ from PIL import Image
 from udil_avalanche.benchmarks.fetching.raw_files import forms, open_raw
 
 CLASSES = (
-    "t-shirt",
-    "trouser",
-    "pullover",
-    "dress",
-    "coat",
-    "sandal",
-    "shirt",
-    "sneaker",
-    "bag",
-    "boot",
+    *("t-shirt", "trouser", "pullover", "dress", "coat"),
+    *("sandal", "shirt", "sneaker", "bag", "boot"),
 )
 """The classes in the order of their labels."""
 

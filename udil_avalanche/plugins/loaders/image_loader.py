@@ -1,6 +1,7 @@
 """Mini-batches of image files, decoded in worker processes."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from udil_avalanche.data.image_files import ImageFiles, image_source
 from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
 
 
+@dataclass(eq=False)
 class ImageLoader:
     """Iterates over a domain of image files; worker processes decode mini-batches.
 
@@ -30,28 +32,21 @@ class ImageLoader:
     :param workers: processes that decode; 0 decodes in the training process.
     """
 
-    def __init__(
-        self,
-        dataset: AvalancheDataset,
-        source: ImageFiles,
-        batch_size: int,
-        shuffle: bool,
-        drop_last: bool = False,
-        workers: int = 0,
-    ) -> None:
-        self.dataset = dataset
-        self.source = source
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.workers = workers
-        n = len(source)
-        whole, rest = divmod(n, batch_size)
-        self._sizes = [batch_size] * whole
-        if rest == 1 and shuffle and whole and not drop_last:
+    dataset: AvalancheDataset
+    source: ImageFiles
+    batch_size: int
+    shuffle: bool
+    drop_last: bool = False
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        whole, rest = divmod(len(self.source), self.batch_size)
+        self._sizes = [self.batch_size] * whole
+        if rest == 1 and self.shuffle and whole and not self.drop_last:
             self._sizes[-1] += 1
-        elif rest and not drop_last:
+        elif rest and not self.drop_last:
             self._sizes.append(rest)
-        self._attributes = sample_attributes(dataset)
+        self._attributes = sample_attributes(self.dataset)
 
     def __len__(self) -> int:
         return len(self._sizes)

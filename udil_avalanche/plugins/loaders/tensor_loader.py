@@ -1,6 +1,7 @@
 """Mini-batches by indexing tensors."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -34,6 +35,7 @@ class GivenBatch(NamedTuple):
         return untouched and torch.equal(first, self.inputs.to(first.device))
 
 
+@dataclass(eq=False)
 class TensorLoader:
     """Iterates over a domain of tensors, one index operation per mini-batch.
 
@@ -44,21 +46,13 @@ class TensorLoader:
     :param drop_last: whether to drop a last mini-batch that is smaller.
     """
 
-    def __init__(
-        self,
-        dataset: AvalancheDataset,
-        source: TensorSource,
-        batch_size: int,
-        shuffle: bool,
-        drop_last: bool = False,
-    ) -> None:
-        self.dataset = dataset
-        self.source = source
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.drop_last = drop_last
-        self.last: GivenBatch | None = None
-        """The last mini-batch that was returned."""
+    dataset: AvalancheDataset
+    source: TensorSource
+    batch_size: int
+    shuffle: bool
+    drop_last: bool = False
+    last: GivenBatch | None = field(default=None, init=False)
+    """The last mini-batch that was returned."""
 
     def __len__(self) -> int:
         rounded_up = 0 if self.drop_last else self.batch_size - 1

@@ -1,17 +1,17 @@
 """The base class of the plugins that work on embeddings."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 
 
-class EmbeddingTap:
+class EmbeddingTap(AbstractContextManager["EmbeddingTap"]):
     """Keeps the output of an encoder during a forward pass of the whole model.
 
-    A forward hook listens inside the ``with`` block. It is removed afterwards, so that
+    A forward hook listens until the ``with`` block ends. It is removed then, so that
     the model can be copied, saved and used as a teacher as before.
 
     :param model: the model h.
@@ -21,23 +21,18 @@ class EmbeddingTap:
 
     def __init__(self, model: nn.Module, encoder: str) -> None:
         try:
-            self._encoder = model.get_submodule(encoder)
+            listened = model.get_submodule(encoder)
         except AttributeError:
             names = ", ".join(name for name, _ in model.named_children())
             raise ValueError(
                 f"The model {type(model).__name__} has no sub-module {encoder!r}. Name "
                 f"the one that is its encoder by `encoder=...`; it has: {names}."
             ) from None
-        self._handle: RemovableHandle | None = None
         self._output: Tensor | None = None
-
-    def __enter__(self) -> "EmbeddingTap":
-        self._handle = self._encoder.register_forward_hook(self._keep)
-        return self
+        self._handle = listened.register_forward_hook(self._keep)
 
     def __exit__(self, *exception: object) -> None:
-        if self._handle is not None:
-            self._handle.remove()
+        self._handle.remove()
 
     def _keep(self, module: nn.Module, inputs: Any, output: Tensor) -> None:
         self._output = output
@@ -75,7 +70,7 @@ class EncoderPlugin(Plugin):
 
     def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Listen to the encoder."""
-        self._tap = EmbeddingTap(strategy.model, self.encoder).__enter__()
+        self._tap = EmbeddingTap(strategy.model, self.encoder)
 
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Stop listening."""

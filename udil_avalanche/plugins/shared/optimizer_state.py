@@ -30,13 +30,7 @@ def load_optimizer_state(optimizer: Optimizer, state: dict[str, Any]) -> None:
     """
     own_groups = optimizer.state_dict()["param_groups"]
     groups = [
-        {
-            key: tuple(group[key]) if isinstance(value, tuple) else group[key]
-            for key, value in own.items()
-            if key != "params"
-        }
-        | {"params": own["params"]}
-        for own, group in zip(own_groups, state["groups"], strict=True)
+        own | stored for own, stored in zip(own_groups, state["groups"], strict=True)
     ]
     moments = {int(number): held for number, held in state["moments"].items()}
     optimizer.load_state_dict({"state": moments, "param_groups": groups})

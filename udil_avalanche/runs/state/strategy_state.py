@@ -10,16 +10,6 @@ from udil_avalanche.plugins.shared.optimizer_state import (
 )
 from udil_avalanche.plugins.shared.plugin import Strategy
 
-CLOCK = (
-    "train_iterations",
-    "train_exp_counter",
-    "train_exp_epochs",
-    "train_exp_iterations",
-    "train_epoch_iterations",
-    "total_iterations",
-)
-"""The counters of Avalanche's clock."""
-
 
 @runtime_checkable
 class Stateful(Protocol):
@@ -50,7 +40,7 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
         "optimizer": optimizer_state(strategy.optimizer),
         "plugins": {name: plugin.state_dict() for name, plugin in plugins.items()},
         "metrics": {name: metric.state_dict() for name, metric in metrics.items()},
-        "clock": {counter: getattr(strategy.clock, counter) for counter in CLOCK},
+        "clock": dict(vars(strategy.clock)),
     }
 
 
@@ -76,7 +66,7 @@ def load_strategy_state(strategy: Strategy, state: dict[str, Any]) -> None:
         plugin.load_state_dict(state["plugins"][name], strategy)
     for name, metric in metrics.items():
         metric.load_state_dict(state["metrics"][name])
-    for counter in CLOCK:
+    for counter in vars(strategy.clock):
         setattr(strategy.clock, counter, state["clock"][counter])
 
 
