@@ -19,6 +19,11 @@ def megabytes(amount: float | None) -> str:
     return "-" if amount is None else f"{amount:.0f} MB"
 
 
+def percent(value: float | None, decimals: int = 1) -> str:
+    """A percentage, or a dash if it is unknown."""
+    return "-" if value is None else f"{value:.{decimals}f} %"
+
+
 def number_list(numbers: Sequence[int]) -> str:
     """Whole numbers in order, with consecutive ones as a range: 0-2, 5."""
     ranges = []

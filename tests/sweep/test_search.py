@@ -51,10 +51,10 @@ def test_the_best_on_average_over_the_seeds_is_chosen(search: Sweep) -> None:
     for run in search.runs:
         finish(run, accuracies[run.strategy, run.lr][run.seed - 100])
     er, si = choose(search)
-    assert er.best.tried == {"lr": 0.5}
+    assert er.best.in_words == "lr=0.5"
     assert er.best.accuracy == pytest.approx(81.5)
-    assert [other.tried["lr"] for other in er.done[1:]] == [0.1, 0.2]
-    assert si.best.tried == {"lr": 0.1}
+    assert [other.in_words for other in er.done[1:]] == ["lr=0.1", "lr=0.2"]
+    assert si.best.in_words == "lr=0.1"
     assert si.trials == 3 and len(si.done) == 2, "one came to no accuracy"
 
 
@@ -63,7 +63,7 @@ def test_trials_that_are_not_done_on_all_seeds_do_not_count(search: Sweep) -> No
         if run.strategy == "ER" and (run.lr == 0.1 or run.seed == 100):
             finish(run, 100 * run.lr)
     [er] = choose(search)
-    assert er.best.tried == {"lr": 0.1}
+    assert er.best.in_words == "lr=0.1"
     assert len(er.done) == 1
 
 
@@ -139,7 +139,7 @@ def test_ranges_may_be_written_in_any_case(tmp_path: Path) -> None:
     for run in sweep.runs:
         finish(run, run.C)
     [choice] = choose(sweep)
-    assert [trial.tried for trial in choice.done] == [{"C": 2}, {"C": 1}]
+    assert [trial.in_words for trial in choice.done] == ["C=2", "C=1"]
 
 
 def test_trials_with_other_data_are_not_compared(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_damaged_trial_does_not_count(
         if run.strategy == "ER" and run.lr == 0.5:
             (RunFolder.of(run).path / "result.json").write_text("{")
     er, _ = choose(search)
-    assert er.best.tried == {"lr": 0.2}
+    assert er.best.in_words == "lr=0.2"
     assert main(["sweep", str(search.file), "--output", str(tmp_path / "runs")]) == 1
     assert "2 failed" in capsys.readouterr().out
 
@@ -188,7 +188,7 @@ def test_a_choice_of_nothing_but_defaults_can_be_used(tmp_path: Path) -> None:
     )
     finish(sweep.runs[0], 80.0)
     [choice] = choose(sweep)
-    assert choice.best.tried == {"lr": default.lr}
+    assert choice.best.in_words == f"lr={default.lr}"
     write_choice(choice, tmp_path / "chosen", sweep)
     chosen = resolve("ER", "hd_balls", configs=tmp_path / "chosen")
     assert as_dict(chosen) == as_dict(default)

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Mapping
 
 from udil_avalanche.errors import RunError
+from udil_avalanche.formatting import percent
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.names import nearest
 from udil_avalanche.recipes.recipe import Recipe, summary
@@ -130,9 +131,9 @@ def _summary(folder: RunFolder) -> str:
     standing_in = usual_data and result["data"] not in usual_data
     held_out = result["settings"]["validation"]
     lines = {
-        "average accuracy": _percent(result["avg_acc"]),
-        "forgetting": _percent(result["forgetting"]),
-        "forward transfer": _percent(result["forward_transfer"]),
+        "average accuracy": percent(result["avg_acc"], decimals=2),
+        "forgetting": percent(result["forgetting"], decimals=2),
+        "forward transfer": percent(result["forward_transfer"], decimals=2),
         "time": f"{result['seconds']:.0f} s, {result['steps']} steps",
         "data": result["data"] + (", not the benchmark's own" if standing_in else ""),
         "folder": str(folder.path),
@@ -143,7 +144,3 @@ def _summary(folder: RunFolder) -> str:
         lines["pictures"] = ", ".join(folder.pictures())
     title = "{strategy} on {benchmark}, memory {memory}, seed {seed}".format(**result)
     return "\n".join([title, *(f"  {key:<18}{line}" for key, line in lines.items())])
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f} %"

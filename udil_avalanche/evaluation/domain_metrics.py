@@ -12,12 +12,7 @@ from avalanche.training.supervised import JointTraining
 from PIL.Image import Image
 from torch import Tensor
 
-from udil_avalanche.evaluation.formulas import (
-    average_accuracy,
-    average_of_average_accuracy,
-    forgetting,
-    forward_transfer,
-)
+from udil_avalanche.evaluation import formulas
 from udil_avalanche.evaluation.heat_map import heat_map
 from udil_avalanche.evaluation.metric import Metric
 from udil_avalanche.plugins.shared.plugin import Strategy
@@ -57,7 +52,7 @@ class DomainMetrics(Metric):
     def reset(self) -> None:
         """Forget the whole run."""
         self.trained_domains: list[int] = []
-        self._rows: dict[int, dict[int, float]] = {}
+        self._accuracies: dict[tuple[int, int], float] = {}
         self._in_training = False
         self._recorded = False
         self._hits: Tensor | int = 0
@@ -70,7 +65,7 @@ class DomainMetrics(Metric):
         First the trained ones, in the order of training, then any others that were
         evaluated.
         """
-        evaluated = {domain for row in self._rows.values() for domain in row}
+        evaluated = {domain for _, domain in self._accuracies}
         return self.trained_domains + sorted(evaluated - set(self.trained_domains))
 
     @property
@@ -94,10 +89,10 @@ class DomainMetrics(Metric):
             )
         R = self.matrix
         values = {
-            "avg_acc": average_accuracy(R, t),
-            "avg_of_avg_acc": average_of_average_accuracy(R, 1, t),
-            "forgetting": forgetting(R, t),
-            "forward_transfer": forward_transfer(R, self.initial, t),
+            "avg_acc": formulas.average_accuracy(R, t),
+            "avg_of_avg_acc": formulas.average_of_average_accuracy(R, 1, t),
+            "forgetting": formulas.forgetting(R, t),
+            "forward_transfer": formulas.forward_transfer(R, self.initial, t),
         }
         return {name: None if np.isnan(v) else v for name, v in values.items()}
 
@@ -106,11 +101,7 @@ class DomainMetrics(Metric):
         return {
             "trained_domains": list(self.trained_domains),
             "in_training": self._in_training,
-            "accuracies": [
-                [row, domain, accuracy]
-                for row, accuracies in self._rows.items()
-                for domain, accuracy in accuracies.items()
-            ],
+            "accuracies": [[*at, value] for at, value in self._accuracies.items()],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -122,7 +113,7 @@ class DomainMetrics(Metric):
         self.trained_domains = list(state["trained_domains"])
         self._in_training = state.get("in_training", False)
         for row, domain, accuracy in state["accuracies"]:
-            self._rows.setdefault(row, {})[domain] = accuracy
+            self._accuracies[row, domain] = accuracy
 
     def before_training_exp(self, strategy: Strategy) -> None:
         self._in_training = True
@@ -132,7 +123,9 @@ class DomainMetrics(Metric):
         for experience in _experiences_in_training(strategy):
             if experience.current_experience not in self.trained_domains:
                 self.trained_domains.append(experience.current_experience)
-        self._rows[len(self.trained_domains)] = {}
+        t = len(self.trained_domains)
+        for at in [at for at in self._accuracies if at[0] == t]:
+            del self._accuracies[at]
 
     def before_eval(self, strategy: Strategy) -> None:
         self._recorded = False
@@ -150,9 +143,9 @@ class DomainMetrics(Metric):
 
     def after_eval_exp(self, strategy: Strategy) -> None:
         if self._belongs_to_a_row(strategy) and self._samples > 0:
-            row = self._rows.setdefault(len(self.trained_domains), {})
+            domain = strategy.experience.current_experience
             accuracy = 100.0 * int(self._hits) / self._samples
-            row[strategy.experience.current_experience] = accuracy
+            self._accuracies[len(self.trained_domains), domain] = accuracy
             self._recorded = True
 
     def after_eval(self, strategy: Strategy) -> MetricResult:
@@ -167,8 +160,7 @@ class DomainMetrics(Metric):
         return not self._in_training and stream_type(strategy.experience) == self.stream
 
     def _row(self, t: int) -> list[float]:
-        row = self._rows.get(t, {})
-        return [row.get(domain, np.nan) for domain in self.domains]
+        return [self._accuracies.get((t, domain), np.nan) for domain in self.domains]
 
     def __str__(self) -> str:
         return "Domain"

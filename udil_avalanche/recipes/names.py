@@ -14,17 +14,12 @@ def nearest(name: str, known: Iterable[str], kind: str) -> str:
     :param kind: what they are names of, for the message.
     :raises SettingsError: if there is none; it suggests the most similar one.
     """
-    by_plain_name = {plain_name(right): right for right in known}
-    if plain_name(name) in by_plain_name:
-        return by_plain_name[plain_name(name)]
-    similar = difflib.get_close_matches(
-        plain_name(name), by_plain_name, n=1, cutoff=0.5
-    )
-    hint = (
-        f"did you mean {by_plain_name[similar[0]]}?"
-        if similar
-        else "--help and --list show the right ones"
-    )
+    plain, by_plain_name = plain_name(name), {plain_name(each): each for each in known}
+    if plain in by_plain_name:
+        return by_plain_name[plain]
+    hint = "--help and --list show the right ones"
+    for similar in difflib.get_close_matches(plain, by_plain_name, n=1, cutoff=0.5):
+        hint = f"did you mean {by_plain_name[similar]}?"
     raise SettingsError(f"there is no {kind} '{name}': {hint}")
 
 

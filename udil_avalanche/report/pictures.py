@@ -11,8 +11,8 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from udil_avalanche.evaluation import plots
 from udil_avalanche.evaluation.formulas import average_accuracy, forgetting
-from udil_avalanche.evaluation.plots import plot_coefficients, show_matrix
 from udil_avalanche.report import paper
 from udil_avalanche.report.data_addresses import png_address, svg_address
 from udil_avalanche.report.labels import label_points
@@ -99,7 +99,7 @@ def matrices_picture(table: Table) -> str:
 
     def draw(ax: Axes, matrix: npt.NDArray[np.float64]) -> ScalarMappable:
         ax.locator_params(integer=True, nbins=5)
-        return show_matrix(ax, matrix)
+        return plots.show_matrix(ax, matrix)
 
     matrices = {
         row.name: np.mean([run.accuracy_matrix for run in row.group.runs], axis=0)
@@ -116,13 +116,13 @@ def coefficients_pictures(table: Table) -> dict[str, str]:
 
     :param table: the methods.
     """
-    return {
-        f"{row.name}, seed {row.group.first.seed}": png_address(
-            plot_coefficients(history), dpi=75
-        )
-        for row in table.measured
-        if (history := row.group.first.coefficients)
-    }
+    pictures = {}
+    for row in table.measured:
+        run = row.group.first
+        if run.coefficients:
+            picture = png_address(plots.plot_coefficients(run.coefficients), dpi=75)
+            pictures[f"{row.name}, seed {run.seed}"] = picture
+    return pictures
 
 
 def embeddings_picture(table: Table, colour: str) -> str | None:
@@ -132,32 +132,23 @@ def embeddings_picture(table: Table, colour: str) -> str | None:
     :param table: the methods.
     :param colour: ``label`` or ``domain``.
     """
-    stored = {
-        row.name: points
-        for row in table.measured
-        if (points := row.group.embeddings) is not None
-    }
+    found = {row.name: row.group.embeddings for row in table.measured}
+    stored = {name: points for name, points in found.items() if points is not None}
     if not stored:
         return None
     first = 1 if colour == "domain" else 0
     last = max(max(points[colour]) for points in stored.values())
     few = colour == "label" and last < 10
-    low, high = (-0.5, 9.5) if few else (first, last)
+    scale: dict[str, Any] = {"cmap": "viridis", "vmin": first, "vmax": last}
+    if few:
+        scale = {"cmap": "tab10", "vmin": -0.5, "vmax": 9.5}
 
     def draw(ax: Axes, points: dict[str, Any]) -> ScalarMappable:
         explained = sum(points["explained"])
         ax.set_xlabel(f"{explained:.0%} of the variance", fontsize="small")
         ax.set(xticks=[], yticks=[])
-        return ax.scatter(
-            points["x"],
-            points["y"],
-            c=points[colour],
-            s=4,
-            cmap="tab10" if few else "viridis",
-            vmin=low,
-            vmax=high,
-            linewidths=0,
-        )
+        x, y, shown = points["x"], points["y"], points[colour]
+        return ax.scatter(x, y, s=4, c=shown, linewidths=0, **scale)
 
     fig, bar = _grid(stored, draw, side=2.5, label=colour)
     if last - first < _MOST_TICKS:

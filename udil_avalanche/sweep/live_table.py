@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from udil_avalanche.formatting import duration
+from udil_avalanche.formatting import duration, percent
 from udil_avalanche.recipes import BENCHMARKS
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.board import Board, progress_of
@@ -57,7 +57,7 @@ class LiveTable:
         match event:
             case Finished():
                 result = RunFolder.of(event.run).result()
-                outcome = f"{_percent(result['avg_acc'])} in "
+                outcome = f"{percent(result['avg_acc'])} in "
                 outcome += duration(result["seconds"])
                 if result["data"] not in BENCHMARKS[event.run.benchmark].data:
                     outcome += f", on the data {result['data']}"
@@ -81,7 +81,7 @@ class LiveTable:
             table.add_row(
                 self._title(run),
                 f"{domain}/{run.domains or '?'}",
-                _percent(accuracy),
+                percent(accuracy),
                 duration(board.clock() - begun),
             )
         return Group(table, Text(summary(board)))
@@ -104,7 +104,3 @@ def summary(board: Board) -> str:
         until = datetime.now() + timedelta(seconds=seconds)
         parts.append(f"until about {until:%a %H:%M} ({duration(seconds)})")
     return ", ".join(parts)
-
-
-def _percent(accuracy: float | None) -> str:
-    return "-" if accuracy is None else f"{accuracy:.1f} %"

@@ -3,10 +3,9 @@
 import shlex
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -27,24 +26,19 @@ NOT_IN_A_CONFIG = {"strategy", "benchmark", "memory", "seed", "validation", "dat
 class Trial:
     """Settings that were tried on all seeds of a search.
 
-    :param runs: the settings, one for each seed.
-    :param tried: the settings that the search varies.
+    :param in_words: the settings that the search varies.
+    :param runs: all settings, for each seed.
     :param results: the results of the runs.
     """
 
+    in_words: str
     runs: tuple[RunSettings, ...]
-    tried: dict[str, Any]
     results: tuple[RunResult, ...]
 
     @property
     def accuracy(self) -> float:
         """The average accuracy on the held-out data, averaged over the seeds."""
         return statistics.fmean(result["avg_acc"] or 0 for result in self.results)
-
-    @property
-    def in_words(self) -> str:
-        """The settings that were tried."""
-        return settings_in_words(self.tried)
 
 
 @dataclass(frozen=True)
@@ -116,19 +110,15 @@ def _choice(sweep: Sweep, runs: Sequence[RunSettings]) -> Choice | None:
     varied = {setting_name(key, schema) for trial in trials for key in trial}
     groups: dict[str, list[RunSettings]] = {}
     for run in runs:
-        groups.setdefault(settings_in_words(_tried(run, varied)), []).append(run)
+        tried = {key: value for key, value in as_dict(run).items() if key in varied}
+        groups.setdefault(settings_in_words(tried), []).append(run)
     done = [
-        Trial(tuple(group), _tried(group[0], varied), results)
-        for group in groups.values()
+        Trial(in_words, tuple(group), results)
+        for in_words, group in groups.items()
         if (results := _results(group)) is not None
     ]
     done.sort(key=lambda trial: -trial.accuracy)
     return Choice(done, len(groups)) if done else None
-
-
-def _tried(run: RunSettings, varied: Collection[str]) -> dict[str, Any]:
-    """The settings of a run that the search varies."""
-    return {key: value for key, value in as_dict(run).items() if key in varied}
 
 
 def _with_other_data(choices: Sequence[Choice]) -> list[str]:
@@ -146,11 +136,8 @@ def _with_other_data(choices: Sequence[Choice]) -> list[str]:
 def _results(runs: Sequence[RunSettings]) -> tuple[RunResult, ...] | None:
     """The results of the runs; None if one of them is not done, is damaged, or has no
     accuracy."""
-    folders = [RunFolder.of(run) for run in runs]
-    if not all(folder.is_done for folder in folders):
-        return None
     try:
-        results = tuple(folder.result() for folder in folders)
+        results = tuple(RunFolder.of(run).result() for run in runs)
     except RunError:
         return None
     return None if any(result["avg_acc"] is None for result in results) else results

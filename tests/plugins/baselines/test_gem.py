@@ -10,13 +10,13 @@ from torch.nn import functional as F
 
 from udil_avalanche.models.standardise import Standardise
 from udil_avalanche.plugins import GEMPlugin
-from udil_avalanche.plugins.baselines.domain_gradients import (
+from udil_avalanche.plugins.baselines.gem import gem_weights
+from udil_avalanche.plugins.baselines.memory_gradient import (
     FactoredGradients,
     FlatGradients,
     factored_gradients,
     flat_gradients,
 )
-from udil_avalanche.plugins.baselines.gem import gem_weights
 
 
 def gem_projection(gradient: Tensor, references: Tensor, margin: float = 0.0) -> Tensor:

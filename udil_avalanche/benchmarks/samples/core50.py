@@ -23,6 +23,8 @@ from udil_avalanche.benchmarks.core50 import ARCHIVES, SAMPLE_MARK
 
 SESSIONS = 11
 OBJECTS = 50
+CLOUDS = ((1, 8), (0, math.pi), (0, 2 * math.pi))
+"""Between what the frequencies, the angles and the phases of a background are drawn."""
 
 Floats = NDArray[np.float32]
 
@@ -77,8 +79,9 @@ class _Thing:
 
     def __init__(self, rng: np.random.Generator) -> None:
         waves = np.arange(2, 6)
-        self.amplitudes = rng.uniform(0, 0.5, 4) / waves
-        self.phases = rng.uniform(0, 2 * math.pi, 4)
+        amplitudes = rng.uniform(0, 0.5, 4) / waves
+        phases = rng.uniform(0, 2 * math.pi, 4)
+        self.outline = list(zip(range(2, 6), amplitudes, phases, strict=True))
         self.colours = rng.uniform(0.05, 1, (2, 3)).astype(np.float32)
         self.stripes = rng.uniform(2, 9, 2)
         self.tilt = rng.uniform(0, math.pi, 2)
@@ -87,12 +90,8 @@ class _Thing:
     def draw(self, u: Floats, v: Floats) -> tuple[Floats, Floats]:
         """Coverage (from 0 to 1) and colour at coordinates relative to the object."""
         angle, radius = np.arctan2(v, u), np.hypot(u, v)
-        outline = 1 + sum(
-            amplitude * np.cos(k * angle + phase)
-            for k, amplitude, phase in zip(
-                range(2, 6), self.amplitudes, self.phases, strict=True
-            )
-        )
+        waves = [a * np.cos(k * angle + phase) for k, a, phase in self.outline]
+        outline = 1 + sum(waves)
         cover = np.clip((outline - radius) * 12 + 0.5, 0, 1)
         first, second = (
             np.sin(f * (u * math.cos(tilt) + v * math.sin(tilt)))
@@ -120,12 +119,8 @@ class _Scene:
 
     def _clouds(self, rng: np.random.Generator) -> Floats:
         waves = np.zeros_like(self.x)
-        for f, angle, phase in zip(
-            rng.uniform(1, 8, 5),
-            rng.uniform(0, math.pi, 5),
-            rng.uniform(0, 2 * math.pi, 5),
-            strict=True,
-        ):
+        draws = [rng.uniform(low, high, 5) for low, high in CLOUDS]
+        for f, angle, phase in zip(*draws, strict=True):
             way = self.x * math.cos(angle) + self.y * math.sin(angle)
             waves += np.sin(f * way + phase)
         mix = (0.5 + waves / 8)[..., None]

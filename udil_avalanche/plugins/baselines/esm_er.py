@@ -97,8 +97,7 @@ class ESMERPlugin(StableModelPlugin):
     @torch.no_grad()
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Compute the stable model's losses on the current samples."""
-        batch = self.replay.batch
-        n = len(strategy.mb_y) if batch is None else batch.n_current
+        n = self.replay.n_current(strategy)
         self._stable_logits = self.stable(strategy.mb_x, strategy.mbatch[-1])
         losses = classification_loss(
             self._stable_logits[:n], strategy.mb_y[:n], reduction="none"

@@ -7,11 +7,11 @@ import quadprog
 import torch
 from torch import Tensor
 
-from udil_avalanche.plugins.baselines.domain_gradients import (
+from udil_avalanche.plugins.baselines.memory_gradient import (
     factored_gradients,
     flat_gradients,
+    reached_gradients,
 )
-from udil_avalanche.plugins.baselines.memory_gradient import reached_gradients
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 
