@@ -4,23 +4,6 @@ Importing this room loads neither torch nor Avalanche.
 """
 
 from udil_avalanche.recipes.catalogue import BENCHMARKS, METHODS
-from udil_avalanche.recipes.recipe import BenchmarkRecipe, MethodRecipe
-from udil_avalanche.recipes.settings import (
-    NoMemorySettings,
-    Role,
-    RunSettings,
-    Was,
-    as_dict,
-)
+from udil_avalanche.recipes.settings import Role, RunSettings, Was, as_dict
 
-__all__ = [
-    "BENCHMARKS",
-    "METHODS",
-    "BenchmarkRecipe",
-    "MethodRecipe",
-    "NoMemorySettings",
-    "Role",
-    "RunSettings",
-    "Was",
-    "as_dict",
-]
+__all__ = ["BENCHMARKS", "METHODS", "Role", "RunSettings", "Was", "as_dict"]

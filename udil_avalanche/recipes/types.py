@@ -4,24 +4,14 @@ would load torch."""
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from avalanche.core import BasePlugin
-    from avalanche.training.templates import SupervisedTemplate
-    from torch.nn import Module
+    from avalanche.core import BasePlugin as BasePlugin
+    from avalanche.training.templates import SupervisedTemplate as SupervisedTemplate
+    from torch.nn import Module as Module
 
-    from udil_avalanche.data import DomainScenario
-    from udil_avalanche.models import EncoderPredictor
-    from udil_avalanche.plugins import BalancedReplayPlugin
-    from udil_avalanche.recipes.training import Training
+    from udil_avalanche.data import DomainScenario as DomainScenario
+    from udil_avalanche.models import EncoderPredictor as EncoderPredictor
+    from udil_avalanche.plugins import BalancedReplayPlugin as BalancedReplayPlugin
+    from udil_avalanche.recipes.training import Training as Training
 else:
     BalancedReplayPlugin = BasePlugin = DomainScenario = EncoderPredictor = Any
     Module = SupervisedTemplate = Training = Any
-
-__all__ = [
-    "BalancedReplayPlugin",
-    "BasePlugin",
-    "DomainScenario",
-    "EncoderPredictor",
-    "Module",
-    "SupervisedTemplate",
-    "Training",
-]

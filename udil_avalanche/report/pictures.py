@@ -60,17 +60,14 @@ def cost_picture(table: Table) -> str:
     left, right = fig.subplots(1, 2)
     points = {}
     for row in table.measured:
-        accuracy, minutes = row.group.accuracy, row.group.seconds / 60
-        points[row.name] = (minutes, accuracy.mean)
-        left.errorbar(
-            minutes,
-            accuracy.mean,
-            yerr=accuracy.deviation,
-            fmt="o" if paper.has_memory(row.method) else "s",
-            color=_color(row.method),
-        )
-        if row.group.peak_memory is not None:
-            right.barh(row.name, row.group.peak_memory, color=_color(row.method))
+        group, color = row.group, _color(row.method)
+        mean, deviation = group.accuracy.mean, group.accuracy.deviation
+        minutes = group.seconds / 60
+        points[row.name] = (minutes, mean)
+        marker = "o" if paper.has_memory(row.method) else "s"
+        left.errorbar(minutes, mean, yerr=deviation, fmt=marker, color=color)
+        if group.peak_memory is not None:
+            right.barh(row.name, group.peak_memory, color=color)
     left.set(
         title="Average accuracy against the time of a run",
         xlabel="minutes (logarithmic)",

@@ -47,8 +47,5 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    accepted = [
-        mallopt(MMAP_THRESHOLD, LARGEST_KEPT),
-        mallopt(TRIM_THRESHOLD, KEPT_IN_ALL),
-    ]
-    return all(accepted)
+    kept = {MMAP_THRESHOLD: LARGEST_KEPT, TRIM_THRESHOLD: KEPT_IN_ALL}
+    return all([mallopt(name, size) for name, size in kept.items()])

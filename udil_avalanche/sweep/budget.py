@@ -74,22 +74,15 @@ def budget_of(
         raise SettingsError("a search has one size of the memory, not several")
     if not search.get("ranges"):
         raise SettingsError("search needs ranges: settings to try for each strategy")
-    by_strategy = {
-        nearest(name, [*strategies, "all"], "strategy of the sweep"): mapping_of(
-            f"ranges of {name}", entry
-        )
-        for name, entry in mapping_of("ranges", search["ranges"]).items()
-    }
-    for entry in by_strategy.values():
-        refuse_reserved(entry, "ranges")
-    trials = {
-        strategy: _draw(
-            strategy,
-            combinations(by_strategy.get("all", {}) | by_strategy.get(strategy, {})),
-            search["trials"],
-        )
-        for strategy in strategies
-    }
+    ranges = {}
+    for name, entry in mapping_of("ranges", search["ranges"]).items():
+        strategy = nearest(name, [*strategies, "all"], "strategy of the sweep")
+        ranges[strategy] = mapping_of(f"ranges of {name}", entry)
+        refuse_reserved(ranges[strategy], "ranges")
+    trials = {}
+    for strategy in strategies:
+        possible = combinations(ranges.get("all", {}) | ranges.get(strategy, {}))
+        trials[strategy] = _draw(strategy, possible, search["trials"])
     return Budget(trials, {"validation": search.get("validation", DEFAULT_VALIDATION)})
 
 
