@@ -139,7 +139,7 @@ def test_ranges_may_be_written_in_any_case(tmp_path: Path) -> None:
     for run in sweep.runs:
         finish(run, run.C)
     [choice] = choose(sweep)
-    assert [trial.in_words for trial in choice.done] == ["C=2", "C=1"]
+    assert [trial.in_words for trial in choice.done] == ["C=2.0", "C=1.0"]
 
 
 def test_trials_with_other_data_are_not_compared(tmp_path: Path) -> None:
