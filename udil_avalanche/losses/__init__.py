@@ -5,6 +5,7 @@ from udil_avalanche.losses.coefficient_loss import (
     coefficient_gradient,
     coefficient_loss,
 )
+from udil_avalanche.losses.coefficient_solution import coefficient_solution
 from udil_avalanche.losses.distillation import distillation_loss
 from udil_avalanche.losses.divergence import (
     cross_entropy_divergence,
@@ -13,12 +14,14 @@ from udil_avalanche.losses.divergence import (
     encoder_alignment_loss,
 )
 from udil_avalanche.losses.embedding_distillation import embedding_distillation_loss
+from udil_avalanche.losses.gate import history_gate
 from udil_avalanche.losses.model_loss import ModelLoss, model_loss
 from udil_avalanche.losses.multilabel import (
     multilabel_classification_loss,
     multilabel_distillation_loss,
 )
 from udil_avalanche.losses.objective import objective
+from udil_avalanche.losses.spread import spread
 from udil_avalanche.losses.supcon import supcon_loss
 
 __all__ = [
@@ -26,15 +29,18 @@ __all__ = [
     "classification_loss",
     "coefficient_gradient",
     "coefficient_loss",
+    "coefficient_solution",
     "cross_entropy_divergence",
     "discriminator_loss",
     "distillation_loss",
     "embedding_distillation_loss",
     "empirical_divergence",
     "encoder_alignment_loss",
+    "history_gate",
     "model_loss",
     "multilabel_classification_loss",
     "multilabel_distillation_loss",
     "objective",
+    "spread",
     "supcon_loss",
 ]

@@ -6,7 +6,11 @@ from udil_avalanche.theory.domains import domain_weights
 
 
 def embedding_distillation_loss(
-    embeddings: Tensor, history_embeddings: Tensor, domains: Tensor, n_past: int
+    embeddings: Tensor,
+    history_embeddings: Tensor,
+    domains: Tensor,
+    n_past: int,
+    scale: Tensor | float = 1.0,
 ) -> Tensor:
     r"""Equation (V_p), the squared distance between the memory's embeddings and those
     of the history encoder:
@@ -18,6 +22,9 @@ def embedding_distillation_loss(
     :param history_embeddings: E_{t-1}(x) of the same samples.
     :param domains: domain of each of them, counted from 0.
     :param n_past: number of past domains.
+    :param scale: divides the distances; the paper's formula has 1. With
+        :func:`~udil_avalanche.losses.spread` of the memory's E_{t-1}(x), the loss does
+        not depend on the width and the scale of the embeddings.
     """
-    distances = (embeddings - history_embeddings).pow(2).sum(dim=1)
+    distances = (embeddings - history_embeddings).pow(2).sum(dim=1) / scale
     return (domain_weights(domains, n_past) * distances).sum()

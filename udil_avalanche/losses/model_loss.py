@@ -42,6 +42,7 @@ def model_loss(
     domains: Tensor,
     history_logits: Tensor,
     omega: Omega,
+    gate: Tensor | None = None,
     cross_domain_threshold: float | None = None,
     classification: SampleLoss = classification_loss,
     distillation: SampleLoss = distillation_loss,
@@ -60,6 +61,9 @@ def model_loss(
         the batch), counted from 0.
     :param history_logits: outputs of H_{t-1} on the same samples.
     :param omega: the coefficients, constants here.
+    :param gate: how much the cross-domain term counts for each sample of the current
+        domain, see :func:`~udil_avalanche.losses.history_gate`; the paper's formula has
+        1 for all.
     :param cross_domain_threshold: the cross-domain term is left out of a batch in
         which its loss is larger. While H_{t-1} is still wrong about the new domain, the
         term would pull the model back to wrong answers. ``None`` never leaves it out.
@@ -73,7 +77,7 @@ def model_loss(
     past_logits = logits[n_current:]
     replay = classification(past_logits, labels[n_current:], reduction="none")
     intra = distillation(past_logits, history_logits[n_current:], reduction="none")
-    cross = distillation(logits[:n_current], history_logits[:n_current])
+    cross = _gated(gate, distillation, logits[:n_current], history_logits[:n_current])
     if cross_domain_threshold is not None:
         cross = cross * (cross.detach() <= cross_domain_threshold)
 
@@ -83,3 +87,14 @@ def model_loss(
         intra_domain=(weights * omega.alpha[domains] * intra).sum(),
         cross_domain=omega.beta.sum() * cross,
     )
+
+
+def _gated(
+    gate: Tensor | None,
+    distillation: SampleLoss,
+    logits: Tensor,
+    history_logits: Tensor,
+) -> Tensor:
+    if gate is None:
+        return distillation(logits, history_logits)
+    return (gate * distillation(logits, history_logits, reduction="none")).mean()

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 
-def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) -> Tensor:
+def supcon_loss(
+    embeddings: Tensor, labels: Tensor, temperature: Tensor | float = 1.0
+) -> Tensor:
     r"""Equation (V_s) on a mini-batch, with the squared Euclidean distance
     :math:`s_e(u, v) = \| e(u) - e(v) \|_2^2`:
 
@@ -27,7 +29,9 @@ def supcon_loss(embeddings: Tensor, labels: Tensor, temperature: float = 1.0) ->
 
     :param embeddings: e(x), one row per sample.
     :param labels: true classes; domains do not matter.
-    :param temperature: divides the distances; the paper's formula has 1.
+    :param temperature: divides the distances; the paper's formula has 1. With a share
+        of the embeddings' :func:`~udil_avalanche.losses.spread`, the loss does not
+        depend on the width and the scale of the embeddings.
     """
     similarity = -_SquaredDistances.apply(embeddings) / temperature
     itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)

@@ -1,0 +1,63 @@
+"""Honest predictions on samples that a fit has seen: each by a fit without it."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from udil_avalanche.theory.domains import domain_means, domain_weights
+
+
+def leave_one_out_predictions(
+    features: Tensor, targets: Tensor, weights: Tensor, shrinkage: float = 0.1
+) -> Tensor:
+    r"""What a ridge regression predicts for each sample when it is fitted to all the
+    others. With targets of -1 and 1 it is a linear discriminant analysis whose
+    covariance is shrunk.
+
+    A network that was trained on a few samples is right about all of them, which says
+    nothing about new ones. Leaving each sample out does, and for a ridge regression it
+    needs no second fit: if :math:`H` is the matrix that maps targets to predictions,
+    the prediction without sample i is
+    :math:`y_i - (y_i - \hat y_i) / (1 - H_{ii})`.
+
+    :param features: one row per sample.
+    :param targets: what to predict, one row per sample.
+    :param weights: the weight of each sample in the fit, all above 0.
+    :param shrinkage: the ridge, as a share of the features' variance. It is the same
+        for all scales of the features.
+    """
+    n, total, root = len(weights), weights.sum(), weights.sqrt()
+    centred = (features - weights @ features / total) * root[:, None]
+    wanted = (targets - weights @ targets / total) * root[:, None]
+    products = centred @ centred.T
+    ridge = (shrinkage * products.diagonal().mean()).clamp(min=1e-12)
+    smoother = torch.linalg.solve(
+        products + ridge * torch.eye(n, dtype=products.dtype, device=products.device),
+        products,
+    )
+    leverage = smoother.diagonal() + weights / total
+    residuals = wanted - smoother @ wanted
+    predictions: Tensor = (
+        targets - residuals / ((1 - leverage).clamp(min=1e-6) * root)[:, None]
+    )
+    return predictions
+
+
+def leave_one_out_errors(features: Tensor, labels: Tensor, domains: Tensor) -> Tensor:
+    """The 0-1 error in each domain of a classifier on ``features`` that predicts every
+    sample from all the others; domains weigh the same.
+
+    It stands for the error on new samples of a model whose embeddings these are. The
+    model's own error on samples that it was trained on is 0, whatever the domain.
+
+    :param features: one row per sample.
+    :param labels: true classes.
+    :param domains: domain of each sample, counted from 0, none left out.
+    """
+    n_domains = int(domains.max()) + 1
+    weights = domain_weights(domains, n_domains).to(features.dtype)
+    scores = leave_one_out_predictions(
+        features, F.one_hot(labels).to(features.dtype), weights
+    )
+    wrong = (scores.argmax(dim=1) != labels).to(features.dtype)
+    return domain_means(wrong, domains, n_domains)
