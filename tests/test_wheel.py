@@ -62,15 +62,15 @@ def test_the_installed_command_learns_by_its_configs(
 ) -> None:
     shown = call(
         environment / "bin" / "udil-run",
-        *("--strategy", "UDIL", "--benchmark", "hd_balls", "--domains", "2"),
+        *("--strategy", "GEM", "--benchmark", "hd_balls", "--domains", "2"),
         *("--train-per-domain", "200", "--epochs", "1", "hidden=16"),
         cwd=tmp_path,
     )
-    assert "UDIL on hd_balls, memory 400, seed 0" in shown
+    assert "GEM on hd_balls, memory 400, seed 0" in shown
     [file] = tmp_path.rglob("settings.yaml")
     written = yaml.safe_load(file.read_text())
-    config = yaml.safe_load((ROOT / "configs" / "hd_balls" / "udil.yaml").read_text())
-    assert written["lambda_p"] == config["lambda_p"]
+    config = yaml.safe_load((ROOT / "configs" / "hd_balls" / "gem.yaml").read_text())
+    assert written["lr"] == config["lr"]
 
 
 def test_it_is_the_installed_package_that_answers(

@@ -12,6 +12,7 @@ from udil_avalanche.memory.balanced import BalancedMemory
 from udil_avalanche.models.discriminator import DomainDiscriminator
 from udil_avalanche.strategies import UDIL
 from udil_avalanche.strategies.reference import Algorithm1
+from udil_avalanche.strategies.udil import PAPER
 from udil_avalanche.theory.unification import PRESETS
 
 N_DOMAINS = 4
@@ -91,7 +92,7 @@ def test_both_learn_the_same_weights(
         train_epochs=2,
         plugins=plugins,
         evaluator=silent(),
-        **settings,
+        **(PAPER | settings),
     )
     loop = Algorithm1(
         h=make_model(),

@@ -20,20 +20,25 @@ from udil_avalanche.plugins import (
     SupConPlugin,
 )
 from udil_avalanche.strategies import UDIL
+from udil_avalanche.strategies.udil import PAPER
 from udil_avalanche.theory.unification import PRESETS
 
 
-@pytest.fixture
+@pytest.fixture(params=["defaults", "paper"])
 def make_udil(
-    make_model: Callable[[], Any], silent: Callable[..., Any]
+    request: Any, make_model: Callable[[], Any], silent: Callable[..., Any]
 ) -> Callable[..., UDIL]:
+    formulas = PAPER if request.param == "paper" else {}
+
     def make(*metrics: Any, **kwargs: Any) -> UDIL:
         model = kwargs.pop("model", None) or make_model()
-        settings = {
+        settings = formulas | {
             "optimizer": torch.optim.SGD(model.parameters(), lr=0.05),
             "mem_size": 30,
             "batch_size_mem": 12,
+            "lambda_d": 0.1,
             "lambda_p": 0.01,
+            "lambda_s": 0.01,
             "hidden_discriminator": 16,
             "train_mb_size": 16,
             "train_epochs": 2,

@@ -46,12 +46,12 @@ def plot_accuracy_matrix(R: npt.ArrayLike) -> Figure:
     rows, columns = accuracies.shape
     domains = max(rows, columns)
     cell = 0.6 if domains <= 10 else min(0.4, 8 / domains)
-    fig = _new_figure(max(4.5, cell * columns + 2), max(3.5, cell * rows + 1.2))
+    fig = new_figure(max(4.5, cell * columns + 2), max(3.5, cell * rows + 1.2))
     ax = fig.subplots()
     image = show_matrix(ax, accuracies)
     ax.set(title="Accuracy matrix", xlabel="tested on domain", ylabel="after domain")
-    ax.set_xticks(_domain_ticks(1, columns))
-    ax.set_yticks(_domain_ticks(1, rows))
+    ax.set_xticks(domain_ticks(1, columns))
+    ax.set_yticks(domain_ticks(1, rows))
     fig.colorbar(image, ax=ax, label="accuracy (%)", aspect=30, pad=0.02)
     if domains <= _MOST_ANNOTATED_DOMAINS:
         _annotate(ax, accuracies, decimals=1 if domains <= 10 else 0)
@@ -72,7 +72,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
     rows, columns = accuracies.shape
     after = np.arange(1, rows + 1)
     colors = _line_colors(columns)
-    fig = _new_figure(9, 5.4)
+    fig = new_figure(9, 5.4)
     ax = fig.subplots()
     dot: dict[str, Any]
     for domain in range(columns):
@@ -92,7 +92,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
         ylabel="accuracy (%)",
         ylim=(-2, 102),
     )
-    ax.set_xticks(_domain_ticks(1, rows))
+    ax.set_xticks(domain_ticks(1, rows))
     ax.grid(alpha=0.25)
     ax.legend(loc="lower left")
     _add_domain_colorbar(fig, ax, columns)
@@ -108,7 +108,7 @@ def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
     """
     coefficients = _as_cube(history)
     size = len(history)
-    fig = _new_figure(13, 4.8)
+    fig = new_figure(13, 4.8)
     fig.suptitle("Coefficients at the end of each domain")
     panels = fig.subplots(1, 3, sharey=True)
     for panel, values, (symbol, meaning) in zip(
@@ -117,9 +117,9 @@ def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
         image = show_matrix(panel, values, highest=1, first_column=2)
         panel.set_title(f"{symbol}: {meaning}", fontsize="medium")
         panel.set_xlabel("domain $t$ being learned")
-        panel.set_xticks(_domain_ticks(2, size + 1, most=10))
+        panel.set_xticks(domain_ticks(2, size + 1, most=10))
     panels[0].set_ylabel("past domain $i$")
-    panels[0].set_yticks(_domain_ticks(1, size, most=10))
+    panels[0].set_yticks(domain_ticks(1, size, most=10))
     fig.colorbar(image, ax=panels, label="coefficient", pad=0.01)
     return fig
 
@@ -166,7 +166,12 @@ def save_figure(fig: Figure, path: str | os.PathLike[str]) -> None:
         fig.savefig(unfinished, format=path.suffix[1:], dpi=_DPI)
 
 
-def _new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, laid out so that labels do not overlap.
+
+    :param width: in inches.
+    :param height: in inches.
+    """
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08, compress=True)
     return Figure(figsize=(width, height), layout=layout)
 
@@ -210,7 +215,13 @@ def _measured(values: npt.ArrayLike) -> list[int]:
     return measured
 
 
-def _domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:
+def domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:
+    """The domains to label on an axis.
+
+    :param first: the first domain.
+    :param last: the last domain.
+    :param most: how many labels there is room for.
+    """
     step = -(-(last - first + 1) // most)
     return range(first, last + 1, step)
 
@@ -228,5 +239,5 @@ def _add_domain_colorbar(fig: Figure, ax: Axes, domains: int) -> None:
     norm = BoundaryNorm(np.arange(0.5, domains + 1), domains)
     mappable = ScalarMappable(norm, _line_colors(domains))
     bar = fig.colorbar(mappable, ax=ax, label="tested on domain", pad=0.02)
-    bar.set_ticks(_domain_ticks(1, domains))
+    bar.set_ticks(domain_ticks(1, domains))
     bar.minorticks_off()

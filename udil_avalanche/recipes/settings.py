@@ -85,15 +85,15 @@ class RunSettings(BaseModel):
     """samples in a batch of the evaluation"""
     optimizer: Literal["adam", "sgd"] = "sgd"
     """optimizer of the model: adam or sgd"""
-    lr: float = Field(0.1, gt=0)
+    lr: float = Field(0.5, gt=0)
     """learning rate of the model"""
     momentum: float = Field(0.0, ge=0, lt=1)
     """momentum of sgd"""
     weight_decay: float = Field(0.0, ge=0)
     """weight decay of the model's optimizer"""
-    clip_norm: float | None = Field(None, gt=0)
+    clip_norm: float | None = Field(1.0, gt=0)
     """clip the model's gradient to this norm in every step; null: never"""
-    anneal: float = Field(0.0, ge=0, le=1)
+    anneal: float = Field(0.5, ge=0, le=1)
     """share of each domain's steps, its last ones, over which the learning rate falls
     to a tenth"""
     average: float = Field(0.0, ge=0, lt=1)

@@ -17,6 +17,10 @@ from torch import Tensor, nn
 
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.evaluation.bound_plots import (
+    plot_bound,
+    plot_divergence_and_beta,
+)
 from udil_avalanche.evaluation.domain_metrics import DomainMetrics
 from udil_avalanche.evaluation.embeddings import projected_embeddings
 from udil_avalanche.evaluation.epoch_loss import EpochLoss
@@ -152,7 +156,8 @@ def _learn(
             folder.write_metrics(log.lines)
     log.tick()
 
-    _draw(folder.path, metrics, _trajectory(strategy))
+    kept = (_of_plugins(strategy, each) for each in ("trajectory", "bounds"))
+    _draw(folder.path, metrics, *kept)
     _write_model(folder, evaluated_model(strategy), benchmark, settings.device)
     result = _result(settings, benchmark, metrics, log, strategy)
     folder.finish({**result, **benchmark.details})
@@ -194,19 +199,26 @@ def _measured(
         "seconds": seconds,
         "steps": strategy.clock.train_iterations,
     }
-    if trajectory := _trajectory(strategy):
+    if trajectory := _of_plugins(strategy, "trajectory"):
         alpha, beta, gamma = trajectory[-1].T.tolist()
         line |= {"alpha": alpha, "beta": beta, "gamma": gamma}
+    if bounds := _of_plugins(strategy, "bounds"):
+        line["bound"] = bounds[-1]
     return line
 
 
-def _trajectory(strategy: SupervisedTemplate) -> list[Tensor]:
-    """Omega at the end of each domain from the second on, of the plugin that has it."""
-    found = (getattr(plugin, "trajectory", None) for plugin in strategy.plugins)
+def _of_plugins(strategy: SupervisedTemplate, kept: str) -> list[Any]:
+    """What the plugin that has it keeps of each domain from the second on."""
+    found = (getattr(plugin, kept, None) for plugin in strategy.plugins)
     return next(filter(None, found), [])
 
 
-def _draw(folder: Path, metrics: DomainMetrics, trajectory: list[Tensor]) -> None:
+def _draw(
+    folder: Path,
+    metrics: DomainMetrics,
+    trajectory: list[Tensor],
+    bounds: list[dict[str, Any]],
+) -> None:
     figures = {
         "accuracy_matrix": plot_accuracy_matrix(metrics.matrix),
         "accuracy_per_domain": plot_accuracy_per_domain(metrics.matrix),
@@ -214,6 +226,11 @@ def _draw(folder: Path, metrics: DomainMetrics, trajectory: list[Tensor]) -> Non
     if trajectory:
         omegas = [omega.numpy() for omega in trajectory]
         figures["coefficients"] = plot_coefficients(omegas)
+    # A run that an earlier version began has no bounds of its first domains.
+    if bounds and len(bounds) == len(trajectory):
+        betas = [omega[:, 1].numpy() for omega in trajectory]
+        figures["divergence_and_beta"] = plot_divergence_and_beta(bounds, betas)
+        figures["bound"] = plot_bound(bounds, metrics.matrix)
     for name, figure in figures.items():
         save_figure(figure, folder / f"{name}.png")
 

@@ -1,5 +1,6 @@
 """Replay from a balanced memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +56,18 @@ class BalancedReplayPlugin(MemoryPlugin):
     ) -> None:
         super().__init__(mem_size, class_balanced, reservoir)
         self.batch_size_mem = positive("batch_size_mem", batch_size_mem)
+        self.annotate: Callable[[Strategy, list[Tensor]], list[Tensor]] | None = None
+        """Computes further fields to store with samples that enter the memory."""
         self.batch: MemoryBatch | None = None
         """The memory's part of the current training mini-batch, if it has one."""
+
+    def annotations(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
+        """What :attr:`annotate` makes of samples that enter the memory.
+
+        :param strategy: the strategy.
+        :param fields: the samples: x, y and what follows.
+        """
+        return [] if self.annotate is None else self.annotate(strategy, fields)
 
     def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Append a memory batch to the mini-batch."""

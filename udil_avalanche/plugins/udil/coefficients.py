@@ -1,5 +1,6 @@
 """The adaptive coefficients: equations (V_0-1) and (V_l)."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 from udil_avalanche.losses import (
     classification_loss,
     distillation_loss,
+    history_gate,
     model_loss,
     multilabel_classification_loss,
     multilabel_distillation_loss,
@@ -15,36 +17,59 @@ from udil_avalanche.losses import (
 from udil_avalanche.plugins.shared.checks import require_before
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.shared.stateful import on_device
-from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.udil.balanced_replay import (
+    BalancedReplayPlugin,
+    MemoryBatch,
+)
 from udil_avalanche.plugins.udil.discriminator import DiscriminatorPlugin
 from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 from udil_avalanche.plugins.udil.omega import AdaptiveOmega
 from udil_avalanche.theory.bound import BoundEstimates
+from udil_avalanche.theory.bound_record import bound_record
 from udil_avalanche.theory.coefficients import Omega
 from udil_avalanche.theory.empirical_risk import disagreement, empirical_risks
+from udil_avalanche.theory.leave_one_out import leave_one_out_errors
+from udil_avalanche.theory.measured_divergence import measured_divergences
 
 NO_ESTIMATE = 2.0
 """The divergence of domains that were not compared: the largest possible value."""
 
+SMOOTHING = 0.1
+"""The weight of a mini-batch in estimates that are smoothed."""
+
 
 class AdaptiveCoefficientsPlugin(Plugin):
-    """Adapts Omega to the tightest bound and weights the model's loss with it.
+    r"""Adapts Omega to the tightest bound and weights the model's loss with it.
 
     It is both a plugin and a criterion, like Avalanche's ``ICaRLLossPlugin``: give it
     to a strategy as ``criterion=...`` and the strategy minimises V_l, while each
     iteration first takes a step of Omega on V_0-1. In the first domain and in
     evaluation it is the classification loss.
 
-    V_0-1 is estimated on the mini-batch, as the 0-1 errors that it needs change with
-    every step. Only the error of H_{t-1} is measured on the whole memory. A past domain
-    without samples in a small memory batch keeps its last estimate.
+    The quantities in V_0-1 are estimated in one of two ways:
+
+    - ``honest``: the errors of H_{t-1} and the divergences are measured once, when the
+      domain begins, on the embeddings of H_{t-1} and leaving each sample out
+      (:mod:`~udil_avalanche.theory.leave_one_out`). What h adds to them is smoothed
+      over mini-batches. That h will differ from H_{t-1} on the current domain at least
+      where H_{t-1} is wrong there is expected from the first step on.
+    - as in the paper: from the last mini-batch alone, the error of H_{t-1} on the
+      memory that it was trained on, and the discriminator's divergence.
+
+    A past domain without samples in a small memory batch keeps its last estimate.
 
     :param replay: provides the samples of past domains.
     :param history: the history model, created with the same ``replay``.
-    :param discriminator: measures the divergence. Without it the divergence is taken
-        to be 2, the largest possible value, so that the bound holds.
+    :param discriminator: measures the divergence, unless it is ``honest``. Without
+        either it is taken to be 2, the largest possible value, so that the bound holds.
     :param omega: Omega; the discriminator's should be the same.
-    :param c: C, the weight of the generalisation term.
+    :param c: C, the weight of the generalisation term; half the square root of \|M\| if
+        ``None``, for which the term weighs the same for any memory and any t.
+    :param honest: how to estimate, see above.
+    :param gated: weight the cross-domain term for each sample by
+        :func:`~udil_avalanche.losses.history_gate`.
+    :param temperature: of the distillations, see
+        :func:`~udil_avalanche.losses.distillation_loss`.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
     :param multilabel: use the multi-label losses, as iCaRL does.
     """
@@ -56,7 +81,10 @@ class AdaptiveCoefficientsPlugin(Plugin):
         discriminator: DiscriminatorPlugin | None = None,
         *,
         omega: AdaptiveOmega | None = None,
-        c: float = 1.0,
+        c: float | None = 1.0,
+        honest: bool = False,
+        gated: bool = False,
+        temperature: float = 1.0,
         cross_domain_threshold: float | None = None,
         multilabel: bool = False,
     ) -> None:
@@ -67,31 +95,43 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.discriminator = discriminator
         self.omega = omega or AdaptiveOmega()
         self.c = c
+        self.honest = honest
+        self.gated = gated
         self.cross_domain_threshold = cross_domain_threshold
         self.classification = (
             multilabel_classification_loss if multilabel else classification_loss
         )
         self.distillation = (
-            multilabel_distillation_loss if multilabel else distillation_loss
+            multilabel_distillation_loss
+            if multilabel
+            else partial(distillation_loss, temperature=temperature)
         )
         self.trajectory: list[Tensor] = []
         """Omega at the end of each domain t >= 2, rows of alpha, beta, gamma."""
+        self.bounds: list[dict[str, Any]] = []
+        """The bound at the end of each domain t >= 2, see
+        :func:`~udil_avalanche.theory.bound_record.bound_record`."""
         self._estimates: BoundEstimates | None = None
+        self._begun = False
         self._history_logits = torch.zeros(0)
+
+    @property
+    def C(self) -> float:
+        """The paper's C for the memory as it is."""
+        return 0.5 * len(self.replay.memory) ** 0.5 if self.c is None else self.c
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Reset Omega and measure the error of H_{t-1} on the memory."""
         needed = (self.replay, self.history, self.discriminator)
         require_before(strategy, self, *(each for each in needed if each is not None))
         memory = self.replay.memory
+        self._begun = False
         if len(memory) == 0 or self.history.model is None:
             self._estimates = None
             return
         n_past = memory.n_domains
         self.omega.start_domain(n_past, strategy.device)
-        predicted = self.history.memory_logits[: len(memory)].argmax(dim=1)
-        wrong = disagreement(predicted, memory.labels)
-        history_error = empirical_risks(wrong, memory.domains, n_past)
+        history_error = self._history_error()
         zero = torch.zeros((), device=strategy.device)
         self._estimates = BoundEstimates(
             current_error=zero,
@@ -104,40 +144,78 @@ class AdaptiveCoefficientsPlugin(Plugin):
             n_memory=memory.counts,
         )
 
+    def _history_error(self) -> Tensor:
+        memory = self.replay.memory
+        if self.honest:
+            embeddings = self.history.memory_embeddings[: len(memory)]
+            errors = leave_one_out_errors(embeddings, memory.labels, memory.domains)
+            return errors.float()
+        predicted = self.history.memory_logits[: len(memory)].argmax(dim=1)
+        wrong = disagreement(predicted, memory.labels)
+        return empirical_risks(wrong, memory.domains, memory.n_domains)
+
     @torch.no_grad()
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Estimate the bound on the mini-batch and take Omega's step."""
+        """Estimate the errors on the mini-batch and take Omega's step on V_0-1."""
         batch, estimates = self.replay.batch, self._estimates
         if batch is None or estimates is None:
             return
-        n, n_past = batch.n_current, self.replay.memory.n_domains
+        n = batch.n_current
         current_logits = self.history.current_logits(strategy, n)
         past_logits = self.history.batch_logits(batch)
         self._history_logits = torch.cat([current_logits, past_logits])
+        if self.honest and not self._begun:
+            self._begin(strategy, estimates, n)
+        self._update(strategy, estimates, batch)
+        bound = self.omega.step(estimates, self.C)
+        self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
+    def _begin(self, strategy: Strategy, estimates: BoundEstimates, n: int) -> None:
+        """What the first mini-batch of a domain tells about it."""
+        memory = self.replay.memory
+        estimates.divergence = measured_divergences(
+            self.history.memory_embeddings[: len(memory)],
+            memory.domains,
+            self.history.current_embeddings(strategy, n),
+        ).float()
+        predicted = self._history_logits[:n].argmax(dim=1)
+        wrong = disagreement(predicted, strategy.mb_y[:n]).mean()
+        estimates.current_error = estimates.current_disagreement = wrong
+        self._begun = True
+
+    def _update(
+        self, strategy: Strategy, estimates: BoundEstimates, batch: MemoryBatch
+    ) -> None:
+        n, n_past = batch.n_current, self.replay.memory.n_domains
         predicted = strategy.mb_output.argmax(dim=1)
         wrong = disagreement(predicted, strategy.mb_y)
         differs = disagreement(predicted, self._history_logits.argmax(dim=1))
+        past_error = empirical_risks(wrong[n:], batch.domains, n_past)
         present = torch.bincount(batch.domains, minlength=n_past) > 0
+        share = 1.0
+        if self.honest:
+            # On samples in memory h errs less than on new ones, as H_{t-1} does.
+            past_error = past_error + estimates.history_error
+            share = SMOOTHING
 
         def update(previous: Tensor, values: Tensor) -> Tensor:
-            return torch.where(present, values.to(previous), previous)
+            return torch.where(
+                present, previous.lerp(values.to(previous), share), previous
+            )
 
-        estimates.current_error = wrong[:n].mean()
-        estimates.current_disagreement = differs[:n].mean()
-        estimates.past_error = update(
-            estimates.past_error, empirical_risks(wrong[n:], batch.domains, n_past)
+        estimates.current_error = estimates.current_error.lerp(wrong[:n].mean(), share)
+        estimates.current_disagreement = estimates.current_disagreement.lerp(
+            differs[:n].mean(), share
         )
+        estimates.past_error = update(estimates.past_error, past_error)
         estimates.past_disagreement = update(
             estimates.past_disagreement,
             empirical_risks(differs[n:], batch.domains, n_past),
         )
-        if self.discriminator is not None:
+        if self.discriminator is not None and not self.honest:
             estimates.divergence = update(
                 estimates.divergence, self.discriminator.divergence
             )
-        bound = self.omega.step(estimates, self.c)
-        self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
     def __call__(self, mb_output: Tensor, mb_y: Tensor) -> Tensor:
         """V_l on a training mini-batch with memory samples, else the plain loss.
@@ -154,6 +232,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             domains=batch.domains,
             history_logits=self._history_logits,
             omega=self.omega.values,
+            gate=self._gate(mb_y[: batch.n_current]) if self.gated else None,
             cross_domain_threshold=self.cross_domain_threshold,
             classification=self.classification,
             distillation=self.distillation,
@@ -164,19 +243,25 @@ class AdaptiveCoefficientsPlugin(Plugin):
         }
         return loss.total
 
+    def _gate(self, labels: Tensor) -> Tensor:
+        return history_gate(self._history_logits[: len(labels)], labels)
+
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Record Omega's final values."""
         if self._estimates is not None:
             omega = torch.stack(self.omega.values, dim=1)
             self.trajectory.append(omega.cpu())
+            self.bounds.append(bound_record(self.omega.values, self._estimates, self.C))
         self.terms = {}
         self._history_logits = torch.zeros(0)
 
     def state_dict(self) -> dict[str, Any]:
-        """Omega, its final values so far, and the last estimates of the bound."""
+        """Omega, its final values and bounds so far, and the last estimates."""
         return {
             "coefficients": self.omega.state_dict(),
             "trajectory": self.trajectory,
+            "bounds": self.bounds,
+            "begun": self._begun,
             "estimates": None if self._estimates is None else vars(self._estimates),
         }
 
@@ -188,6 +273,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """
         self.omega.load_state_dict(state["coefficients"], strategy.device)
         self.trajectory = list(state["trajectory"])
+        self.bounds = list(state.get("bounds", []))
+        self._begun = state.get("begun", False)
         estimates = on_device(state["estimates"], strategy.device)
         self._estimates = None if estimates is None else BoundEstimates(**estimates)
 

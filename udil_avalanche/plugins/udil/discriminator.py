@@ -1,14 +1,17 @@
 """The adversarial discriminator: equation (V_d) and the divergence."""
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from udil_avalanche.losses import (
     discriminator_loss,
     empirical_divergence,
     encoder_alignment_loss,
+    spread,
 )
 from udil_avalanche.models.discriminator import DomainDiscriminator
 from udil_avalanche.plugins.shared.checks import (
@@ -40,11 +43,19 @@ class DiscriminatorPlugin(EncoderPlugin):
     train d as well. With each new domain d gains an output and keeps its weights; its
     optimizer is reset.
 
+    With ``gentle``, five things keep the game from doing harm. d sees the embeddings in
+    units of their :func:`~udil_avalanche.losses.spread`, so that ``lambda_d`` means the
+    same for any network. It also sees the classes, so that a domain with other shares
+    of them need not be moved. Only samples of the current domain are moved, towards the
+    past and not the reverse. No sample is pulled by more than a bound. And the pull
+    grows from 0 over the steps of a domain, as in DANN, while d is still learning.
+
     :param replay: provides the samples of past domains.
     :param lambda_d: weight of the alignment in the model's loss.
     :param lr: learning rate of the discriminator's Adam.
     :param hidden: width of the discriminator's hidden layers.
     :param omega: its beta weights the past domains; without it, each has weight 1.
+    :param gentle: see above; ``False`` is the paper's formula.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -56,6 +67,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         lr: float = 1e-4,
         hidden: int = 800,
         omega: AdaptiveOmega | None = None,
+        gentle: bool = False,
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
@@ -65,6 +77,8 @@ class DiscriminatorPlugin(EncoderPlugin):
         self.lr = lr
         self.hidden = hidden
         self.omega = omega
+        self.gentle = gentle
+        self._step = 0
         self.network: DomainDiscriminator | None = None
         """d, once a second domain has begun."""
         self.divergence = torch.zeros(0)
@@ -77,6 +91,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         """Make room for the new domain."""
         require_before(strategy, self, self.replay)
         self._optimizer = None
+        self._step = 0
 
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Take the discriminator's step, and compute the encoder's gradient with it."""
@@ -86,7 +101,8 @@ class DiscriminatorPlugin(EncoderPlugin):
             self.terms = {}
             return
         n_past = self.replay.memory.n_domains
-        embeddings = self.embeddings.detach().requires_grad_()
+        inputs = self._inputs(strategy) if self.gentle else self.embeddings
+        embeddings = inputs.detach().requires_grad_()
         network, optimizer = self._ready(embeddings, n_past + 1)
         equal = torch.ones(n_past, device=embeddings.device)
         beta = equal if self.omega is None else self.omega.values.beta
@@ -98,7 +114,10 @@ class DiscriminatorPlugin(EncoderPlugin):
         optimizer.step()
 
         assert embeddings.grad is not None
-        self._alignment = (value.detach(), embeddings.grad)
+        gradient = embeddings.grad
+        if self.gentle:
+            gradient = self._softened(gradient, strategy, batch.n_current)
+        self._alignment = (value.detach(), gradient)
         with torch.no_grad():
             self.divergence = empirical_divergence(domain_logits, batch.domains, n_past)
             truth = batch.domains.new_full((len(embeddings),), n_past)
@@ -118,6 +137,26 @@ class DiscriminatorPlugin(EncoderPlugin):
             strategy.loss += self.lambda_d * loss
             self._alignment = None
 
+    def _inputs(self, strategy: Strategy) -> Tensor:
+        """The embeddings in units of their spread, and the classes."""
+        classes = F.one_hot(strategy.mb_y, strategy.mb_output.shape[1])
+        e = self.embeddings.detach()
+        relative = (e - e.mean(dim=0)) / (spread(e) / e.shape[1]).sqrt()
+        return torch.cat([relative, classes.to(relative)], dim=1)
+
+    def _softened(self, gradient: Tensor, strategy: Strategy, n: int) -> Tensor:
+        """The derivative by the embeddings, for current samples alone, bounded, and
+        growing over the domain."""
+        e = self.embeddings.detach()
+        by_embedding = gradient[:, : e.shape[1]] / (spread(e) / e.shape[1]).sqrt()
+        longest = 1 / (n * spread(e).sqrt())
+        lengths = by_embedding.norm(dim=1, keepdim=True).clamp(min=1e-12)
+        bounded: Tensor = by_embedding * (longest / lengths).clamp(max=1)
+        bounded[n:] = 0
+        progress = self._step / (strategy.train_epochs * len(strategy.dataloader))
+        self._step += 1
+        return bounded.mul_(2 / (1 + math.exp(-10 * progress)) - 1)
+
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Drop the optimizer, which is reset for the next domain."""
         self._optimizer = None
@@ -129,6 +168,7 @@ class DiscriminatorPlugin(EncoderPlugin):
             "discriminator": None if network is None else network.state_dict(),
             "optimizer": None if optimizer is None else optimizer_state(optimizer),
             "divergence": self.divergence,
+            "step": self._step,
         }
 
     def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
@@ -139,6 +179,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         """
         self.network = self._optimizer = None
         self.divergence = state["divergence"].to(strategy.device)
+        self._step = state.get("step", 0)
         weights = state["discriminator"]
         if weights is not None:
             inputs, outputs = (

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from udil_avalanche.losses import embedding_distillation_loss
+from torch import Tensor
+
+from udil_avalanche.losses import embedding_distillation_loss, spread
 from udil_avalanche.plugins.shared.checks import require_before
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
@@ -16,6 +18,9 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
     :param replay: provides the samples of past domains.
     :param history: the history model, created with the same ``replay``.
     :param lambda_p: weight in the model's loss.
+    :param relative: measure distances in units of the memory's
+        :func:`~udil_avalanche.losses.spread`, so that one weight suits any network;
+        ``False`` is the paper's formula.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -25,6 +30,7 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         history: HistoryModelPlugin,
         *,
         lambda_p: float = 1.0,
+        relative: bool = False,
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
@@ -32,10 +38,15 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         self.replay = replay
         self.history = history
         self.lambda_p = lambda_p
+        self.relative = relative
+        self._unit: Tensor | float = 1.0
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Check that replay and history model come before it."""
+        """Check that replay and history model come before it, and choose the unit."""
         require_before(strategy, self, self.replay, self.history)
+        embeddings = self.history.memory_embeddings
+        if self.relative and len(embeddings) > 0:
+            self._unit = spread(embeddings)
 
     def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add lambda_p V_p to the model's loss."""
@@ -48,6 +59,7 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
             self.history.batch_embeddings(batch),
             batch.domains,
             self.replay.memory.n_domains,
+            self._unit,
         )
         strategy.loss += self.lambda_p * loss
         self.terms = {"V_p": loss.detach()}

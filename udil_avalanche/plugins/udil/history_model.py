@@ -1,15 +1,16 @@
 """The history model H_{t-1}."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.checks import require_past_domains_only
 from udil_avalanche.plugins.shared.encoder_plugin import EmbeddingTap
-from udil_avalanche.plugins.shared.frozen import FrozenModel, frozen_copy
+from udil_avalanche.plugins.shared.frozen import FrozenModel, forward, frozen_copy
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.training.random_flip import RandomFlipPlugin
 from udil_avalanche.plugins.udil.balanced_replay import (
@@ -28,8 +29,14 @@ class HistoryModelPlugin(FrozenModel, Plugin):
     tensors (:class:`~udil_avalanche.plugins.TensorLoaderPlugin`): see
     :meth:`current_logits`.
 
+    With ``own_domain``, the logits on the memory are not those of H_{t-1} but, for the
+    samples of domain i, those of H_i: the model as it was right after it had learned
+    them. The intra-domain bound (Lemma 3.2) holds for any fixed model, and H_{t-1} has
+    forgotten some of domain i.
+
     :param replay: the replay plugin for whose memory to compute outputs.
     :param encoder: name of the model's sub-module that is its encoder.
+    :param own_domain: keep H_i's logits with the samples of domain i, in the memory.
     :param flip: mirrors samples of the memory at random; outputs are then computed for
         each sample and for its mirror image.
     """
@@ -43,16 +50,20 @@ class HistoryModelPlugin(FrozenModel, Plugin):
         replay: BalancedReplayPlugin | None = None,
         encoder: str = "encoder",
         flip: RandomFlipPlugin | None = None,
+        own_domain: bool = False,
     ) -> None:
         super().__init__()
         if replay is not None:
             require_past_domains_only(self, replay)
+            if own_domain:
+                replay.annotate = self._answers
         self.replay = replay
+        self.own_domain = own_domain
         self.encoder = encoder
         self.flip = flip
         self.memory_logits = torch.zeros(0)
-        """H_{t-1}(x) before the softmax for every sample of the memory, followed by
-        those for the mirror images if there is a ``flip``."""
+        """H_{t-1}(x), or H_i(x), before the softmax for every sample of the memory,
+        followed by those for the mirror images if there is a ``flip``."""
         self.memory_embeddings = torch.zeros(0)
         """E_{t-1}(x) in the same order."""
         # self.model is H_{t-1}, None during the first domain.
@@ -107,7 +118,20 @@ class HistoryModelPlugin(FrozenModel, Plugin):
         self._loader = loader if isinstance(loader, TensorLoader) else None
         if self.model is None or self.replay is None or len(self.replay.memory) == 0:
             return
-        inputs, *_, tasks = self.replay.memory.fields
+        fields = self.replay.memory.fields
+        if self.own_domain:
+            *fields, answers = fields
+        logits, self.memory_embeddings = self._outputs(self.model, fields)
+        self.memory_logits = (
+            answers.transpose(0, 1).flatten(0, 1) if self.own_domain else logits
+        )
+
+    def _outputs(
+        self, model: nn.Module, fields: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """Logits and embeddings of samples, and then those of their mirror images if
+        there is a ``flip``."""
+        inputs, *_, tasks = fields
         size = max(1, self.outputs_batch_values // inputs[0].numel())
         size = min(size, self.outputs_batch_size)
         logits, embeddings = [], []
@@ -116,11 +140,29 @@ class HistoryModelPlugin(FrozenModel, Plugin):
                 torch.split(images, size), torch.split(tasks, size), strict=True
             )
             for x, task_labels in batches:
-                with EmbeddingTap(self.model, self.encoder) as tap:
-                    logits.append(self(x, task_labels))
+                with torch.no_grad(), EmbeddingTap(model, self.encoder) as tap:
+                    logits.append(forward(model, x, task_labels))
                 embeddings.append(tap.embeddings)
-        self.memory_logits = torch.cat(logits)
-        self.memory_embeddings = torch.cat(embeddings)
+        return torch.cat(logits), torch.cat(embeddings)
+
+    def _answers(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
+        """H_t(x) for samples of domain t as they enter the memory: a row of logits for
+        each, and a second one for its mirror image if there is a ``flip``."""
+        logits, _ = self._outputs(frozen_copy(evaluated_model(strategy)), fields)
+        copies = logits.view(-1, len(fields[0]), logits.shape[1])
+        return [copies.transpose(0, 1)]
+
+    def current_embeddings(self, strategy: Strategy, n_current: int) -> Tensor:
+        """E_{t-1}(x) for the mini-batch's samples of the current domain.
+
+        :param strategy: the strategy, in a training iteration.
+        :param n_current: number of samples of the current domain, the first ones.
+        """
+        assert self.model is not None
+        x, task_labels = strategy.mb_x, strategy.mbatch[-1]
+        with torch.no_grad(), EmbeddingTap(self.model, self.encoder) as tap:
+            forward(self.model, x[:n_current], task_labels[:n_current])
+        return tap.embeddings
 
     def batch_logits(self, batch: MemoryBatch) -> Tensor:
         """H_{t-1}(x) for a memory batch, as its samples go into the model.

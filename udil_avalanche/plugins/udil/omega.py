@@ -10,6 +10,7 @@ from udil_avalanche.losses.coefficient_loss import (
     coefficient_gradient,
     coefficient_loss,
 )
+from udil_avalanche.losses.coefficient_solution import coefficient_solution
 from udil_avalanche.plugins.shared.optimizer_state import (
     load_optimizer_state,
     optimizer_state,
@@ -100,3 +101,67 @@ class AdaptiveOmega:
 
     def _refresh(self) -> None:
         self.values = softmax_coefficients(self.logits.detach())
+
+
+class SolvedOmega(AdaptiveOmega):
+    """Omega for the current domain, solved from V_0-1 instead of learned by its
+    gradient: see :func:`~udil_avalanche.losses.coefficient_solution`.
+
+    The steps of :class:`AdaptiveOmega` are small, so that in most domains they end long
+    before the minimum; larger ones follow the noise of a mini-batch. This one arrives
+    with every solution, and the estimates that it gets are smoothed.
+
+    :param tau: how much the estimates have to differ to matter.
+    :param every: steps between two solutions.
+    """
+
+    def __init__(self, tau: float = 0.1, every: int = 10) -> None:
+        super().__init__()
+        self.tau = tau
+        self.every = every
+        self._steps = 0
+
+    def start_domain(self, n_past: int, device: torch.device | str = "cpu") -> None:
+        """Begin domain t = ``n_past`` + 1.
+
+        :param n_past: number of past domains.
+        :param device: where to keep the coefficients.
+        """
+        self.logits = torch.zeros(n_past, 3, device=device)
+        self._steps = 0
+        self._refresh()
+
+    @torch.no_grad()
+    def step(self, estimates: BoundEstimates, c: float) -> Tensor:
+        """Solve for Omega, in every so many steps.
+
+        :param estimates: the errors and divergences so far.
+        :param c: the paper's C.
+        :return: V_0-1 at the coefficients before.
+        """
+        loss = coefficient_loss(self.values, estimates, c)
+        if self._steps % self.every == 0:
+            # A later solution starts from the last one, which is close.
+            rounds = 100 if self._steps == 0 else 20
+            self.logits = coefficient_solution(
+                estimates, c, self.tau, self.logits, rounds
+            )
+            self._refresh()
+        self._steps += 1
+        return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        """The solution and the number of steps so far."""
+        return {"logits": self.logits, "steps": self._steps}
+
+    def load_state_dict(
+        self, state: dict[str, Any], device: torch.device | str = "cpu"
+    ) -> None:
+        """Continue from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param device: where to keep the coefficients.
+        """
+        self.logits = state["logits"].to(device)
+        self._steps = state["steps"]
+        self._refresh()

@@ -62,11 +62,5 @@ ARRAYS = BenchmarkRecipe(
     ArraysSettings,
     _build,
     _build_model,
-    defaults={
-        "epochs": 10,
-        "batch_size": 64,
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "memory_batch": 64,
-    },
+    defaults={"epochs": 10, "batch_size": 64, "memory_batch": 64},
 )

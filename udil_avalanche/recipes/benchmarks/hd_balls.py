@@ -38,5 +38,11 @@ def _build_model(settings: HDBallsSettings, benchmark: DomainScenario) -> Module
 
 
 HD_BALLS = BenchmarkRecipe(
-    "hd_balls", "HD-Balls", HDBallsSettings, _build, _build_model, data=("hd_balls",)
+    "hd_balls",
+    "HD-Balls",
+    HDBallsSettings,
+    _build,
+    _build_model,
+    data=("hd_balls",),
+    defaults={"epochs": 10},
 )

@@ -46,7 +46,7 @@ DEFAULTS = {
     "batch_size": 32,
     "optimizer": "adam",
     "lr": 3e-4,
-    "anneal": 0.5,
+    "clip_norm": None,
     "memory_batch": 64,
 }
 """Defaults of a small network on a few thousand images."""

@@ -13,15 +13,15 @@ class CLSERSettings(ERSettings):
 
     average: float = Field(0.0, ge=0, le=0)
     """this strategy evaluates an average of its own, see stable_alpha"""
-    reg_weight: float = Field(0.1, ge=0)
+    reg_weight: float = Field(0.15, ge=0)
     """weight of the squared distance to the averages' logits on the memory"""
-    stable_freq: float = Field(0.7, gt=0, le=1)
+    stable_freq: float = Field(0.8, gt=0, le=1)
     """probability of an update of the slow average, which is evaluated, in a step"""
-    stable_alpha: float = Field(0.999, ge=0, le=1)
+    stable_alpha: float = Field(0.99, ge=0, le=1)
     """decay of the slow average"""
-    plastic_freq: float = Field(0.9, gt=0, le=1)
+    plastic_freq: float = Field(1.0, gt=0, le=1)
     """probability of an update of the fast average in a step"""
-    plastic_alpha: float = Field(0.999, ge=0, le=1)
+    plastic_alpha: float = Field(0.95, ge=0, le=1)
     """decay of the fast average"""
 
 

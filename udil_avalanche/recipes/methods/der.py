@@ -10,7 +10,7 @@ from udil_avalanche.recipes.types import SupervisedTemplate, Training
 class DERSettings(RunSettings):
     """Dark experience replay++: replays the logits of old samples and their labels."""
 
-    alpha: float = Field(1.0, ge=0)
+    alpha: float = Field(0.5, ge=0)
     """weight of the squared distance to the logits in memory"""
     beta: float = Field(1.0, ge=0)
     """weight of the loss on the labels in memory; at 0 it is DER"""

@@ -13,13 +13,13 @@ class ESMERSettings(ERSettings):
 
     average: float = Field(0.0, ge=0, le=0)
     """this strategy evaluates an average of its own, see stable_alpha"""
-    reg_weight: float = Field(0.1, ge=0)
+    reg_weight: float = Field(0.15, ge=0)
     """weight of the squared distance to the average's logits on the memory"""
-    stable_freq: float = Field(0.7, gt=0, le=1)
+    stable_freq: float = Field(1.0, gt=0, le=1)
     """probability of an update of the average, which is evaluated, in a step"""
-    stable_alpha: float = Field(0.999, ge=0, le=1)
+    stable_alpha: float = Field(0.99, ge=0, le=1)
     """decay of the average of the model"""
-    loss_margin: float = Field(1.0, gt=0)
+    loss_margin: float = Field(1.5, gt=0)
     """a loss above this many times the running mean counts less"""
     loss_alpha: float = Field(0.99, ge=0, le=1)
     """decay of the running mean of the losses"""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from udil_avalanche.recipes.recipe import MethodRecipe
-from udil_avalanche.recipes.settings import RunSettings, Was, arguments
+from udil_avalanche.recipes.settings import Before, RunSettings, Was, arguments
 from udil_avalanche.recipes.types import SupervisedTemplate, Training
 
 
@@ -13,35 +13,50 @@ class UDILSettings(RunSettings):
     """Unified Domain Incremental Learning: adaptive coefficients, aligned domains."""
 
     coefficients: Literal[
-        "learned", "LwF", "ER", "DER++", "iCaRL", "CLS-ER", "ESM-ER", "BiC"
-    ] = "learned"
-    """alpha, beta and gamma: learned, or fixed at the values of a method of the
-    unification table"""
+        "solved", "learned", "LwF", "ER", "DER++", "iCaRL", "CLS-ER", "ESM-ER", "BiC"
+    ] = "solved"
+    """alpha, beta and gamma: those that minimise V_0-1, learned by gradient steps on it
+    as in the paper, or fixed at the values of a method of the unification table"""
     memory_batch: int = Field(128, ge=1)
     """samples from the memory in a step"""
-    class_balanced_memory: bool = False
+    class_balanced_memory: bool = True
     """share each domain's part of the memory evenly between its classes"""
-    C: float = Field(1.0, ge=0)
+    C: float | None = Field(None, ge=0)
     """weight of the generalisation term in V_0-1: the larger, the more the many samples
-    of the current domain count (beta) against the few in memory"""
-    lambda_d: float = Field(0.1, ge=0)
+    of the current domain count (beta) against the few in memory; null: half the square
+    root of the memory's size"""
+    honest: Annotated[bool, Before(False)] = True
+    """estimate the errors and divergences in V_0-1 on samples that were left out, not
+    as in the paper on those that were trained on"""
+    gated: Annotated[bool, Before(False)] = True
+    """the cross-domain term of V_l counts for each sample as far as the history model
+    is right about it"""
+    own_history: Annotated[bool, Before(False)] = True
+    """distil the memory of each domain from the model as it was right after that
+    domain, not from the newest history model"""
+    distillation_temperature: Annotated[float, Before(1.0)] = Field(4.0, gt=0)
+    """temperature of the distillations in V_l; the paper's formula has 1"""
+    relative: Annotated[bool, Before(False)] = True
+    """measure embeddings in units of their spread in V_p, V_s and V_d, so that their
+    weights mean the same for any network, and align the current domain gently"""
+    lambda_d: float = Field(0.0, ge=0)
     """weight of the adversarial alignment V_d; 0 leaves it out"""
-    lambda_p: float = Field(1.0, ge=0)
+    lambda_p: float = Field(0.0, ge=0)
     """weight of the past-embedding distillation V_p; 0 leaves it out"""
-    lambda_s: float = Field(0.01, ge=0)
+    lambda_s: float = Field(0.0, ge=0)
     """weight of the supervised contrastive loss V_s; 0 leaves it out"""
     temperature: float = Field(1.0, gt=0)
     """divides the squared distances in V_s"""
     cross_domain_threshold: float | None = Field(None, gt=0)
     """leave the cross-domain term of V_l out of a step in which its loss is larger;
     null: never"""
-    lr_discriminator: float = Field(1e-4, gt=0)
+    lr_discriminator: float = Field(1e-3, gt=0)
     """learning rate of the domain discriminator's Adam"""
     lr_coefficients: float = Field(2e-3, gt=0)
     """learning rate of the Adam that learns alpha, beta and gamma"""
-    hidden_discriminator: int = Field(800, ge=1)
+    hidden_discriminator: int = Field(64, ge=1)
     """width of the domain discriminator's hidden layers"""
-    objective_t_power: Annotated[float, Was("domain_power")] = Field(0.0, ge=0)
+    objective_t_power: Annotated[float, Was("domain_power")] = Field(0.5, ge=0)
     """divide the objective of domain t, a sum over t domains, by t to this power: at 0
     the steps of sgd grow with every domain, 1 averages"""
     reset_optimizer: bool = True
@@ -52,10 +67,11 @@ def _build(settings: UDILSettings, training: Training) -> SupervisedTemplate:
     from udil_avalanche.strategies import UDIL as Strategy
     from udil_avalanche.theory.unification import PRESETS
 
-    learned = settings.coefficients == "learned"
+    preset = PRESETS.get(settings.coefficients)
     shared = {**training.arguments, "flip": training.flip}
     return Strategy(
-        preset=None if learned else PRESETS[settings.coefficients],
+        preset=preset,
+        solved=settings.coefficients == "solved",
         mem_size=settings.memory,
         batch_size_mem=settings.memory_batch,
         c=settings.C,
