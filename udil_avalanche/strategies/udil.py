@@ -73,7 +73,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     :param class_balanced_memory: also balance each domain's samples over its classes.
     :param c: C, weight of the generalisation term in V_0-1. A larger C moves weight
         from the memory's few samples to the current domain's many (beta). ``None`` is
-        half the square root of \|M\|.
+        the square root of \|M\|.
     :param solved: Omega minimises V_0-1 (:class:`SolvedOmega`); otherwise it takes the
         paper's gradient steps.
     :param honest: estimate errors and divergences on samples that were left out, see

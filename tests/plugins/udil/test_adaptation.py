@@ -117,7 +117,7 @@ def test_C_follows_the_size_of_the_memory(
     strategy, criterion, _ = make(naive, make_model(), gated=True)
     strategy.train(make_scenario(domains=2).train_stream)
     assert len(criterion.replay.memory) == 60
-    assert criterion.C == 0.5 * 60**0.5
+    assert criterion.C == 60**0.5
 
 
 def test_the_bound_is_kept_and_no_method_is_below_the_tightest(

@@ -63,7 +63,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
     :param discriminator: measures the divergence, unless it is ``honest``. Without
         either it is taken to be 2, the largest possible value, so that the bound holds.
     :param omega: Omega; the discriminator's should be the same.
-    :param c: C, the weight of the generalisation term; half the square root of \|M\| if
+    :param c: C, the weight of the generalisation term; the square root of \|M\| if
         ``None``, for which the term weighs the same for any memory and any t.
     :param honest: how to estimate, see above.
     :param gated: weight the cross-domain term for each sample by
@@ -118,7 +118,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
     @property
     def C(self) -> float:
         """The paper's C for the memory as it is."""
-        return 0.5 * len(self.replay.memory) ** 0.5 if self.c is None else self.c
+        return len(self.replay.memory) ** 0.5 if self.c is None else self.c
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Reset Omega and measure the error of H_{t-1} on the memory."""

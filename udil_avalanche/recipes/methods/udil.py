@@ -23,8 +23,8 @@ class UDILSettings(RunSettings):
     """share each domain's part of the memory evenly between its classes"""
     C: float | None = Field(None, ge=0)
     """weight of the generalisation term in V_0-1: the larger, the more the many samples
-    of the current domain count (beta) against the few in memory; null: half the square
-    root of the memory's size"""
+    of the current domain count (beta) against the few in memory; null: the square root
+    of the memory's size"""
     honest: Annotated[bool, Before(False)] = True
     """estimate the errors and divergences in V_0-1 on samples that were left out, not
     as in the paper on those that were trained on"""
