@@ -21,6 +21,7 @@ from udil_avalanche.losses.multilabel import (
     multilabel_distillation_loss,
 )
 from udil_avalanche.losses.objective import objective
+from udil_avalanche.losses.past_weight import objective_scale, past_scale
 from udil_avalanche.losses.spread import spread
 from udil_avalanche.losses.supcon import supcon_loss
 
@@ -41,6 +42,8 @@ __all__ = [
     "multilabel_classification_loss",
     "multilabel_distillation_loss",
     "objective",
+    "objective_scale",
+    "past_scale",
     "spread",
     "supcon_loss",
 ]

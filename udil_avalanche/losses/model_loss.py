@@ -43,6 +43,7 @@ def model_loss(
     history_logits: Tensor,
     omega: Omega,
     gate: Tensor | None = None,
+    scale: float = 1.0,
     cross_domain_threshold: float | None = None,
     classification: SampleLoss = classification_loss,
     distillation: SampleLoss = distillation_loss,
@@ -64,6 +65,8 @@ def model_loss(
     :param gate: how much the cross-domain term counts for each sample of the current
         domain, see :func:`~udil_avalanche.losses.history_gate`; the paper's formula has
         1 for all.
+    :param scale: multiplies all sums over past domains, see
+        :func:`~udil_avalanche.losses.past_scale`; the paper's formula has 1.
     :param cross_domain_threshold: the cross-domain term is left out of a batch in
         which its loss is larger. While H_{t-1} is still wrong about the new domain, the
         term would pull the model back to wrong answers. ``None`` never leaves it out.
@@ -83,9 +86,9 @@ def model_loss(
 
     return ModelLoss(
         current=classification(logits[:n_current], labels[:n_current]),
-        replay=(weights * omega.gamma[domains] * replay).sum(),
-        intra_domain=(weights * omega.alpha[domains] * intra).sum(),
-        cross_domain=omega.beta.sum() * cross,
+        replay=scale * (weights * omega.gamma[domains] * replay).sum(),
+        intra_domain=scale * (weights * omega.alpha[domains] * intra).sum(),
+        cross_domain=scale * omega.beta.sum() * cross,
     )
 
 

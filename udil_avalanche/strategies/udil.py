@@ -8,6 +8,7 @@ from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 from torch.optim import Optimizer
 
+from udil_avalanche.losses import objective_scale
 from udil_avalanche.plugins import (
     AdaptiveCoefficientsPlugin,
     BalancedReplayPlugin,
@@ -28,12 +29,12 @@ PAPER: dict[str, Any] = {
     "honest": False,
     "gated": False,
     "own_history": False,
+    "balanced": False,
     "distillation_temperature": 1.0,
     "lambda_d": 0.1,
     "lambda_p": 1.0,
     "lambda_s": 0.01,
     "relative": False,
-    "objective_t_power": 0.0,
     "lr_discriminator": 1e-4,
     "hidden_discriminator": 800,
 }
@@ -82,6 +83,8 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         right about it, see :func:`~udil_avalanche.losses.history_gate`.
     :param own_history: distil the memory of domain i from H_i instead of from H_{t-1},
         see :class:`HistoryModelPlugin`.
+    :param balanced: weigh the past by how much of the current domain is known, see
+        :func:`~udil_avalanche.losses.past_scale`; needs ``honest``.
     :param distillation_temperature: temperature of the distillations; the paper's
         formula has 1.
     :param lambda_d: weight of the adversarial alignment V_d.
@@ -123,7 +126,8 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         honest: bool = True,
         gated: bool = True,
         own_history: bool = True,
-        distillation_temperature: float = 4.0,
+        balanced: bool = True,
+        distillation_temperature: float = 2.0,
         lambda_d: float = 0.0,
         lambda_p: float = 0.0,
         lambda_s: float = 0.0,
@@ -134,7 +138,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         lr_coefficients: float = 2e-3,
         hidden_discriminator: int = 64,
         preset: Preset | None = None,
-        objective_t_power: float = 0.5,
+        objective_t_power: float = 0.0,
         reset_optimizer: bool = True,
         flip: RandomFlipPlugin | None = None,
         train_mb_size: int = 128,
@@ -147,6 +151,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
                 "The weights c, lambda_d, lambda_p and lambda_s must not be negative."
             )
         self.objective_t_power = objective_t_power
+        self.balanced = balanced and honest
         self.reset_optimizer = reset_optimizer
         omega = (
             SolvedOmega()
@@ -179,6 +184,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
             c=c,
             honest=honest,
             gated=gated,
+            balanced=balanced,
             temperature=distillation_temperature,
             cross_domain_threshold=cross_domain_threshold,
             multilabel=preset is not None and preset.multilabel,
@@ -220,6 +226,8 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     def _before_backward(self, **kwargs: Any) -> None:
         super()._before_backward(**kwargs)
         t = self.replay.memory.n_domains + 1
+        if self.balanced and t > 1:
+            self.loss *= objective_scale(t, self.coefficients.scale)
         self.loss /= t**self.objective_t_power
 
     def check_model_and_optimizer(self, **kwargs: Any) -> None:

@@ -13,6 +13,7 @@ from udil_avalanche.losses import (
     model_loss,
     multilabel_classification_loss,
     multilabel_distillation_loss,
+    past_scale,
 )
 from udil_avalanche.plugins.shared.checks import require_before
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
@@ -68,6 +69,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
     :param honest: how to estimate, see above.
     :param gated: weight the cross-domain term for each sample by
         :func:`~udil_avalanche.losses.history_gate`.
+    :param balanced: weigh the past by how much of the current domain is known, see
+        :func:`~udil_avalanche.losses.past_scale`; needs ``honest``.
     :param temperature: of the distillations, see
         :func:`~udil_avalanche.losses.distillation_loss`.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
@@ -84,6 +87,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         c: float | None = 1.0,
         honest: bool = False,
         gated: bool = False,
+        balanced: bool = False,
         temperature: float = 1.0,
         cross_domain_threshold: float | None = None,
         multilabel: bool = False,
@@ -97,6 +101,9 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.c = c
         self.honest = honest
         self.gated = gated
+        self.balanced = balanced
+        self.scale = 1.0
+        """What the sums over past domains are multiplied by in this domain."""
         self.cross_domain_threshold = cross_domain_threshold
         self.classification = (
             multilabel_classification_loss if multilabel else classification_loss
@@ -126,6 +133,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         require_before(strategy, self, *(each for each in needed if each is not None))
         memory = self.replay.memory
         self._begun = False
+        self.scale = 1.0
         if len(memory) == 0 or self.history.model is None:
             self._estimates = None
             return
@@ -181,6 +189,10 @@ class AdaptiveCoefficientsPlugin(Plugin):
         predicted = self._history_logits[:n].argmax(dim=1)
         wrong = disagreement(predicted, strategy.mb_y[:n]).mean()
         estimates.current_error = estimates.current_disagreement = wrong
+        if self.balanced:
+            n_classes = self._history_logits.shape[1]
+            known = max(0.0, 1 - float(wrong) * n_classes / max(1, n_classes - 1))
+            self.scale = past_scale(memory.n_domains + 1, known)
         self._begun = True
 
     def _update(
@@ -233,6 +245,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             history_logits=self._history_logits,
             omega=self.omega.values,
             gate=self._gate(mb_y[: batch.n_current]) if self.gated else None,
+            scale=self.scale,
             cross_domain_threshold=self.cross_domain_threshold,
             classification=self.classification,
             distillation=self.distillation,
@@ -262,6 +275,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             "trajectory": self.trajectory,
             "bounds": self.bounds,
             "begun": self._begun,
+            "scale": self.scale,
             "estimates": None if self._estimates is None else vars(self._estimates),
         }
 
@@ -275,6 +289,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.trajectory = list(state["trajectory"])
         self.bounds = list(state.get("bounds", []))
         self._begun = state.get("begun", False)
+        self.scale = state.get("scale", 1.0)
         estimates = on_device(state["estimates"], strategy.device)
         self._estimates = None if estimates is None else BoundEstimates(**estimates)
 

@@ -34,7 +34,10 @@ class UDILSettings(RunSettings):
     own_history: Annotated[bool, Before(False)] = True
     """distil the memory of each domain from the model as it was right after that
     domain, not from the newest history model"""
-    distillation_temperature: Annotated[float, Before(1.0)] = Field(4.0, gt=0)
+    balanced: Annotated[bool, Before(False)] = True
+    """weigh the past by how much of the new domain is known: a domain that has to be
+    learned from scratch gets more room than in the paper's sum; needs honest"""
+    distillation_temperature: Annotated[float, Before(1.0)] = Field(2.0, gt=0)
     """temperature of the distillations in V_l; the paper's formula has 1"""
     relative: Annotated[bool, Before(False)] = True
     """measure embeddings in units of their spread in V_p, V_s and V_d, so that their
@@ -56,7 +59,7 @@ class UDILSettings(RunSettings):
     """learning rate of the Adam that learns alpha, beta and gamma"""
     hidden_discriminator: int = Field(64, ge=1)
     """width of the domain discriminator's hidden layers"""
-    objective_t_power: Annotated[float, Was("domain_power")] = Field(0.5, ge=0)
+    objective_t_power: Annotated[float, Was("domain_power")] = Field(0.0, ge=0)
     """divide the objective of domain t, a sum over t domains, by t to this power: at 0
     the steps of sgd grow with every domain, 1 averages"""
     reset_optimizer: bool = True

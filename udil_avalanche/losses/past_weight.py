@@ -1,0 +1,33 @@
+"""How much the past weighs against the domain that is learned."""
+
+import math
+
+PAST_OF_A_NEW_DOMAIN = 2.0
+"""The weight of all past domains together beside one to be learned from scratch."""
+
+
+def past_scale(t: int, known: float) -> float:
+    r"""What the sums over past domains in the objective are multiplied by,
+    :math:`(2 / t)^{1 - q^2}`.
+
+    The paper's sum (a factor of 1) weighs every past domain like the current one. That
+    is right if the current domain is nearly known: there is little to learn, and much
+    to lose. If it has to be learned from scratch, t - 1 terms that hold the model where
+    it is leave no room for that; the past domains together then weigh 2.
+
+    :param t: the number of the current domain, from 2.
+    :param known: q, the share of the current domain that H_{t-1} is right about, above
+        chance: 0 for a guess, 1 if it knows all.
+    """
+    return math.pow(PAST_OF_A_NEW_DOMAIN / t, 1 - known**2)
+
+
+def objective_scale(t: int, scale: float) -> float:
+    """What the whole objective is multiplied by, so that the steps of SGD grow only
+    with the root of its total weight: 1 if the past weighs 2, beside the 1 of the
+    current domain.
+
+    :param t: the number of the current domain, from 2.
+    :param scale: the factor of the past domains, see :func:`past_scale`.
+    """
+    return math.sqrt((1 + PAST_OF_A_NEW_DOMAIN) / (1 + scale * (t - 1)))
