@@ -14,6 +14,8 @@ from udil_avalanche.formatting import (
     megabytes,
     settings_in_words,
 )
+from udil_avalanche.recipes.identity import fingerprint
+from udil_avalanche.recipes.resolve import CONFIGS, resolve
 from udil_avalanche.report import paper
 from udil_avalanche.report.run import Run
 from udil_avalanche.report.statistic import Statistic
@@ -127,11 +129,25 @@ def seed_groups_of(runs: Sequence[Run]) -> list[SeedGroup]:
 
 
 def _variants(groups: list[list[Run]], name_samples: bool) -> list[str]:
+    tuned = [_is_tuned(group[0]) for group in groups]
     settings = [group[0].method_settings for group in groups]
-    keys = differing(settings)
+    others = [each for each, named in zip(settings, tuned, strict=True) if not named]
+    keys = differing(others) if others else []
     samples = "train_per_domain"
     if name_samples and samples not in keys and settings[0][samples] is not None:
         keys.append(samples)
     return [
-        settings_in_words({key: each.get(key) for key in keys}) for each in settings
+        "tuned" if named else settings_in_words({key: each.get(key) for key in keys})
+        for each, named in zip(settings, tuned, strict=True)
     ]
+
+
+def _is_tuned(run: Run) -> bool:
+    """Whether a run has the settings of ``configs/tuned``, which are named so instead
+    of by all the settings in which they differ."""
+    file = CONFIGS / "tuned" / run.benchmark / f"{run.method.lower()}.yaml"
+    if not file.exists():
+        return False
+    options = {"seed": run.seed, "memory": run.memory}
+    tuned = resolve(run.method, run.benchmark, config_file=file, options=options)
+    return fingerprint(tuned) == fingerprint(run.all_settings)
