@@ -73,6 +73,16 @@ def test_the_installed_command_learns_by_its_configs(
     assert written["lr"] == config["lr"]
 
 
+def test_every_config_is_installed(environment: Path) -> None:
+    [installed] = environment.glob("lib/python*/site-packages/udil_avalanche/configs")
+    found, written = (
+        {file.relative_to(folder) for file in folder.rglob("*.yaml")}
+        for folder in (installed, ROOT / "configs")
+    )
+    assert found == written
+    assert Path("tuned/hd_balls/udil.yaml") in found
+
+
 def test_it_is_the_installed_package_that_answers(
     environment: Path, tmp_path: Path
 ) -> None:

@@ -24,12 +24,20 @@ RESULTS = Path(__file__).parents[2] / "results"
 KEPT = sorted(RESULTS.rglob("settings.yaml"))
 
 
+def on_hd_balls(strategy: str, method: type[RunSettings]) -> type[RunSettings]:
+    """The settings of a run on HD-Balls by a method whose settings are these."""
+    recipe = BENCHMARKS["hd_balls"]
+    names = {"strategy": strategy, "benchmark": "hd_balls"}
+    return settings_class(
+        "later", recipe.settings, method, {**recipe.defaults, **names}
+    )
+
+
 def extended(**fields: Any) -> type[RunSettings]:
     """The settings of UDIL on HD-Balls as a later version might have them."""
     methods = METHODS["UDIL"].settings
     later = type("Later", (methods,), {"__module__": __name__, **fields})
-    names = {"strategy": "UDIL", "benchmark": "hd_balls"}
-    return settings_class("later", BENCHMARKS["hd_balls"].settings, later, names)
+    return on_hd_balls("UDIL", later)
 
 
 def test_all_runs_that_are_kept_are_found_by_their_settings() -> None:
@@ -95,8 +103,7 @@ def test_a_name_of_0_1_that_another_method_had_is_new_to_this_one() -> None:
             "temperature": 2.0,
         },
     )
-    names = {"strategy": "ER", "benchmark": "hd_balls"}
-    schema = settings_class("later", BENCHMARKS["hd_balls"].settings, later, names)
+    schema = on_hd_balls("ER", later)
     now = run_settings_class("ER", "hd_balls")()
     assert fingerprint(schema()) == fingerprint(now)
 

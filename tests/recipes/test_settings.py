@@ -58,7 +58,8 @@ def test_a_strategy_may_change_the_default_and_the_meaning_of_a_setting() -> Non
 def test_a_benchmark_may_want_other_defaults_of_a_method() -> None:
     assert as_dict(run_settings_class("ER", "hd_balls")())["memory_batch"] == 128
     on_arrays = as_dict(run_settings_class("ER", "arrays")())
-    assert (on_arrays["memory_batch"], on_arrays["optimizer"]) == (64, "adam")
+    assert (on_arrays["memory_batch"], on_arrays["epochs"]) == (64, 10)
+    assert run_settings_class("ER", "rotated_mnist")().epochs == 1
     assert "memory_batch" not in as_dict(run_settings_class("LwF", "arrays")())
 
 

@@ -21,6 +21,23 @@ from udil_avalanche.runs.run_folder import RunFolder
 
 Write = Callable[..., Path]
 
+WRITTEN_BEFORE = {"optimizer": "adam", "lr": 1e-3, "clip_norm": None, "anneal": 0}
+"""What runs wrote down when these were the defaults."""
+WRITTEN_BEFORE_BY = {
+    "UDIL": {
+        "coefficients": "learned",
+        "class_balanced_memory": False,
+        "C": 5,
+        "lambda_d": 0.1,
+        "lambda_p": 0.01,
+        "lambda_s": 0.01,
+        "cross_domain_threshold": 2,
+        "lr_discriminator": 1e-4,
+        "hidden_discriminator": 800,
+        "objective_t_power": 0,
+    }
+}
+
 
 @pytest.fixture(autouse=True)
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,10 +157,12 @@ def test_standardising_draws_no_random_numbers(
 )
 def test_runs_made_before_count_as_not_standardised(strategy: str, before: str) -> None:
     given = {"strategy": strategy, "benchmark": "arrays", "data": "sensors"}
-    old = resolve(options={**given, "standardise": False})
+    written = {**given, **WRITTEN_BEFORE, **WRITTEN_BEFORE_BY.get(strategy, {})}
+    old = stored_settings(written)
+    assert old.standardise is False  # type: ignore[attr-defined]
     assert fingerprint(old) == before
+    assert fingerprint(resolve(options={**written, "standardise": True})) != before
     assert fingerprint(resolve(options=given)) != before
-    assert stored_settings(given).standardise is False  # type: ignore[attr-defined]
 
 
 def save(root: Path, x: Any) -> None:

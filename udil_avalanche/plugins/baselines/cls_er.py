@@ -43,11 +43,11 @@ class CLSERPlugin(StableModelPlugin):
         self,
         replay: BalancedReplayPlugin,
         *,
-        reg_weight: float = 0.1,
-        stable_freq: float = 0.7,
-        stable_alpha: float = 0.999,
-        plastic_freq: float = 0.9,
-        plastic_alpha: float = 0.999,
+        reg_weight: float = 0.15,
+        stable_freq: float = 0.8,
+        stable_alpha: float = 0.99,
+        plastic_freq: float = 1.0,
+        plastic_alpha: float = 0.95,
     ) -> None:
         self.plastic = EmaModel(plastic_alpha, plastic_freq)
         super().__init__(EmaModel(stable_alpha, stable_freq), plastic=self.plastic)

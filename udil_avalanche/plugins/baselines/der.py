@@ -45,7 +45,7 @@ class DERPlugin(MemoryPlugin):
         self,
         mem_size: int = 400,
         *,
-        alpha: float = 1.0,
+        alpha: float = 0.5,
         beta: float = 1.0,
         batch_size_mem: int = 128,
         class_balanced: bool = False,
