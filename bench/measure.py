@@ -41,7 +41,7 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
             for memory in MEMORY_BATCHES
         },
         "UDIL, a step by domain": lambda: by_domain(scale),
-        "the other methods, a step": lambda: baseline_steps(scale),
+        "every method, a step": lambda: baseline_steps(scale),
         "images a second, data alone": lambda: loading(scale),
         "images a second, training": lambda: training(scale),
         "images a second, image files": lambda: image_loading(

@@ -12,7 +12,11 @@ from avalanche.benchmarks import CLExperience
 from bench.laps import LapsPlugin, Timed, median_ratio, seconds
 from bench.limit import MatmulRate, udil_flops
 from bench.scale import Scale
-from bench.workload import measured_settings, strategy_at_domain
+from bench.workload import (
+    PAPERS_FORMULAS,
+    measured_settings,
+    strategy_at_domain,
+)
 from udil_avalanche.data.tensor_dataset import tensor_source
 from udil_avalanche.memory.balanced import BalancedMemory
 from udil_avalanche.models.mlp import EncoderPredictor
@@ -41,6 +45,7 @@ def udil_step(memory_batch: int, t: int, scale: Scale) -> dict[str, float]:
         scale.steps,
         root=scale.root,
         plugins=[laps],
+        config=PAPERS_FORMULAS,
         batch_size=BATCH,
         memory_batch=memory_batch,
     )
@@ -87,7 +92,7 @@ def bare_step(
     :param domain: the domain, of tensors.
     :param memory_batch: samples of the memory in a step.
     """
-    settings: Any = measured_settings("UDIL", {})
+    settings: Any = measured_settings("UDIL", {}, PAPERS_FORMULAS)
     bare = Algorithm1(
         h=copy.deepcopy(model),
         memory=memory,
@@ -127,13 +132,14 @@ def by_domain(scale: Scale) -> dict[str, Any]:
     :param scale: how much to measure.
     """
     first = scale.domains[0]
-    earlier, domain = strategy_at_domain("UDIL", first, scale.steps, root=scale.root)
+    papers: dict[str, Any] = {"root": scale.root, "config": PAPERS_FORMULAS}
+    earlier, domain = strategy_at_domain("UDIL", first, scale.steps, **papers)
     reference = bare_step(earlier.model, earlier.replay.memory, domain, 128)
     times, relative = {}, {}
     for t in scale.domains:
         laps = LapsPlugin({"reference": reference})
         strategy, domain = strategy_at_domain(
-            "UDIL", t, scale.steps, root=scale.root, plugins=[laps], memory_batch=128
+            "UDIL", t, scale.steps, plugins=[laps], memory_batch=128, **papers
         )
         laps.restart()
         strategy.train(domain)
@@ -144,13 +150,14 @@ def by_domain(scale: Scale) -> dict[str, Any]:
 
 
 def baseline_steps(scale: Scale) -> dict[str, dict[str, float]]:
-    """The step of every other method, and its time after a domain.
+    """The step of every method by its settings for rotated MNIST, its ratio to that of
+    DER++, and its time after a domain.
 
     :param scale: how much to measure.
     """
     results = {}
     for name in METHODS:
-        if name in ("UDIL", "Joint"):
+        if METHODS[name].is_joint:
             continue
         laps = LapsPlugin()
         strategy, domain = strategy_at_domain(
@@ -163,7 +170,11 @@ def baseline_steps(scale: Scale) -> dict[str, dict[str, float]]:
             "ms": 1e3 * median(laps.steps),
             "s after a domain": after,
         }
-    return results
+    reference = results["DER++"]["ms"]
+    return {
+        name: {**found, "to DER++": found["ms"] / reference}
+        for name, found in results.items()
+    }
 
 
 __all__ = ["baseline_steps", "by_domain", "udil_step"]

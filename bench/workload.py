@@ -50,14 +50,20 @@ def _mnist(root: str | Path) -> MnistImages:
     return load_mnist(root)
 
 
-def measured_settings(name: str, options: Mapping[str, Any]) -> RunSettings:
-    """The configuration for rotated MNIST; for UDIL the quick one.
+PAPERS_FORMULAS = CONFIGS / "quick" / "rotated_mnist.yaml"
+"""UDIL by the formulas that the bare loop has, too."""
+
+
+def measured_settings(
+    name: str, options: Mapping[str, Any], config: Path | None = None
+) -> RunSettings:
+    """The configuration for rotated MNIST.
 
     :param name: the strategy's name.
     :param options: settings that differ from the configuration.
+    :param config: another configuration.
     """
-    quick = CONFIGS / "quick" / "rotated_mnist.yaml" if name == "UDIL" else None
-    return resolve(name, "rotated_mnist", config_file=quick, options=options)
+    return resolve(name, "rotated_mnist", config_file=config, options=options)
 
 
 def strategy_at_domain(
@@ -68,6 +74,7 @@ def strategy_at_domain(
     root: str | Path,
     plugins: Sequence[Any] = (),
     evaluator: EvaluationPlugin | None = None,
+    config: Path | None = None,
     **settings: Any,
 ) -> tuple[SupervisedTemplate, CLExperience]:
     """A strategy that has learned t - 1 small domains, and domain t.
@@ -78,9 +85,10 @@ def strategy_at_domain(
     :param root: data folder.
     :param plugins: further plugins.
     :param evaluator: one that logs nothing by default.
+    :param config: another configuration than that for rotated MNIST.
     :param settings: what differs from :func:`measured_settings`.
     """
-    resolved = measured_settings(name, settings)
+    resolved = measured_settings(name, settings, config)
     sizes = [EARLIER_DOMAIN] * (t - 1) + [steps * resolved.batch_size]
     scenario = rotated_digits(root, sizes)
     strategy = build_strategy(
@@ -106,6 +114,7 @@ def silent_evaluator(*metrics: Any) -> EvaluationPlugin:
 
 
 __all__ = [
+    "PAPERS_FORMULAS",
     "measured_settings",
     "rotated_digits",
     "silent_evaluator",

@@ -13,7 +13,7 @@ from bench.laps import by_turns, median_ratio
 from bench.limit import udil_flops
 from bench.scale import QUICK
 from bench.steps import bare_step
-from bench.workload import strategy_at_domain
+from bench.workload import PAPERS_FORMULAS, strategy_at_domain
 from udil_avalanche.recipes import METHODS
 
 
@@ -68,7 +68,9 @@ def test_the_limit_counts_the_products_of_the_bare_loop(
     mnist_root: Path, memory_batch: int
 ) -> None:
     t = 3
-    strategy, domain = strategy_at_domain("UDIL", t, 1, root=mnist_root)
+    strategy, domain = strategy_at_domain(
+        "UDIL", t, 1, root=mnist_root, config=PAPERS_FORMULAS
+    )
     step = bare_step(strategy.model, strategy.replay.memory, domain, memory_batch)
     n_memory = min(memory_batch, len(strategy.replay.memory))
     with FlopCounterMode(display=False) as counter:

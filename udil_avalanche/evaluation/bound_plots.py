@@ -71,5 +71,5 @@ def plot_bound(bounds: Bounds, R: npt.ArrayLike) -> Figure:
     )
     ax.set_xticks(domain_ticks(2, len(bounds) + 1))
     ax.grid(alpha=0.25)
-    ax.legend(fontsize="small", ncols=2)
+    fig.legend(loc="outside lower center", fontsize="small", ncols=3)
     return fig
