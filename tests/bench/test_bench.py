@@ -39,8 +39,10 @@ def test_all_is_measured_and_written(
     for step in steps.values():
         assert {"ms", "bare loop ms", "limit ms"} < set(step)
     assert list(results["UDIL, a step by domain"]["ms"]) == ["2", "3"]
-    methods = [name for name in METHODS if name not in ("UDIL", "Joint")]
-    assert list(results["the other methods, a step"]) == methods
+    methods = [name for name, recipe in METHODS.items() if not recipe.is_joint]
+    each = results["every method, a step"]
+    assert list(each) == methods
+    assert each["DER++"]["to DER++"] == 1
     assert len(results["images a second, data alone"]) == 4
     assert "times as many" in results["images a second, training"]
     assert results["evaluation"]["images"] == 10_000
