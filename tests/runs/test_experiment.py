@@ -19,6 +19,8 @@ from udil_avalanche.runs.run_folder import RunFolder
 DOMAINS = 3
 EPOCHS = 6
 STEPS_PER_DOMAIN = EPOCHS * 7
+TERMS = {"lambda_d": 0.1, "lambda_p": 0.1, "lambda_s": 0.01}
+"""Weights with which no term of UDIL is left out."""
 Start = Callable[..., tuple[dict[str, Any], Path]]
 
 
@@ -53,7 +55,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
 
 @pytest.fixture(scope="module")
 def udil(start: Start) -> tuple[dict[str, Any], Path]:
-    return start("UDIL")
+    return start("UDIL", **TERMS)
 
 
 def test_the_run_folder_is_complete(udil: tuple[dict[str, Any], Path]) -> None:
@@ -68,6 +70,8 @@ def test_the_run_folder_is_complete(udil: tuple[dict[str, Any], Path]) -> None:
         "accuracy_matrix.png",
         "accuracy_per_domain.png",
         "coefficients.png",
+        "divergence_and_beta.png",
+        "bound.png",
         "model.safetensors",
         "embeddings.json",
         "done",
@@ -149,7 +153,7 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(
 ) -> None:
     options = {"domains": 2, "hidden": 256, "train_per_domain": 150, "epochs": 1}
     (first, first_folder), (again, again_folder) = (
-        start("UDIL", threads=threads, **options) for _ in range(2)
+        start("UDIL", threads=threads, **TERMS, **options) for _ in range(2)
     )
     assert again["accuracy_matrix"] == first["accuracy_matrix"]
     assert again["random_accuracy"] == first["random_accuracy"]
@@ -160,7 +164,7 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(
 def test_another_seed_gives_another_run(
     udil: tuple[dict[str, Any], Path], start: Start
 ) -> None:
-    other, _ = start("UDIL", seed=1)
+    other, _ = start("UDIL", seed=1, **TERMS)
     assert other["accuracy_matrix"] != udil[0]["accuracy_matrix"]
     assert other["random_accuracy"] != udil[0]["random_accuracy"]
 
@@ -168,7 +172,7 @@ def test_another_seed_gives_another_run(
 def test_unseen_domains_are_tested_on_request(
     udil: tuple[dict[str, Any], Path], start: Start
 ) -> None:
-    (some, _), (every, _) = udil, start("UDIL", test_all_domains=True)
+    (some, _), (every, _) = udil, start("UDIL", test_all_domains=True, **TERMS)
     assert 0 <= every["accuracy_matrix"][0][2] <= 100
     every["accuracy_matrix"][0][2] = None
     assert some["accuracy_matrix"] == every["accuracy_matrix"]
@@ -252,7 +256,10 @@ def test_a_single_domain_has_nothing_to_forget(start: Start) -> None:
     assert result["avg_acc"] == result["accuracy_matrix"][0][0]
     assert result["forgetting"] is None
     assert result["forward_transfer"] is None
-    assert not (folder / "coefficients.png").exists()
+    assert {picture.name for picture in folder.glob("*.png")} == {
+        "accuracy_matrix.png",
+        "accuracy_per_domain.png",
+    }
 
 
 def test_validation_tests_on_samples_held_out_of_training(start: Start) -> None:

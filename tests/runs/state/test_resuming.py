@@ -46,10 +46,20 @@ def break_off(settings: RunSettings, step: int, by: Callable[[], None]) -> None:
     assert not RunFolder.of(settings).is_done
 
 
+TERMS = {"lambda_d": 0.1, "lambda_p": 0.1, "lambda_s": 0.01}
+PAPERS_FORMULAS = {
+    "coefficients": "learned",
+    "honest": False,
+    "gated": False,
+    "own_history": False,
+    "relative": False,
+}
 VARIANTS = [
     *((strategy, {}) for strategy in METHODS),
     *((strategy, {"reservoir": True}) for strategy in ("ER", "DER++")),
-    ("UDIL", {"coefficients": "DER++"}),
+    ("UDIL", {"coefficients": "DER++", **TERMS}),
+    ("UDIL", TERMS),
+    ("UDIL", {**PAPERS_FORMULAS, **TERMS}),
     ("UDIL", {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "anneal": 0.5}),
     ("oEWC", {"fisher_samples": 50}),
     *((strategy, {"average": 0.9}) for strategy in ("UDIL", "LwF", "Joint")),
