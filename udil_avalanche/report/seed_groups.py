@@ -123,7 +123,12 @@ def seed_groups_of(runs: Sequence[Run]) -> list[SeedGroup]:
     return [
         SeedGroup(tuple(sorted(group, key=lambda run: run.seed)), variant)
         for same_method in group_by(runs, lambda run: [run.memory, run.method])
-        for groups in [group_by(same_method, lambda run: run.method_settings)]
+        for groups in [
+            sorted(
+                group_by(same_method, lambda run: run.method_settings),
+                key=lambda group: _is_tuned(group[0]),
+            )
+        ]
         for group, variant in zip(groups, _variants(groups, name_samples), strict=True)
     ]
 
