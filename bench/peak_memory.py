@@ -19,7 +19,7 @@ import torch
 from avalanche.training.plugins import SupervisedPlugin
 
 from bench.scale import Scale
-from bench.workload import measured_settings, silent_evaluator
+from bench.workload import PAPERS_FORMULAS, measured_settings, silent_evaluator
 from udil_avalanche.benchmarks import rotated_mnist
 from udil_avalanche.models.mlp import mlp
 from udil_avalanche.recipes.build import build_strategy
@@ -59,7 +59,7 @@ def peak_memory(scale: Scale) -> dict[str, float]:
 
 
 def _measure(root: str, domains: int) -> dict[str, float]:
-    settings = measured_settings("UDIL", {})
+    settings = measured_settings("UDIL", {}, PAPERS_FORMULAS)
     benchmark = rotated_mnist(root, domains=domains)
     strategy = build_strategy(
         settings, mlp(), evaluator=silent_evaluator(), plugins=[_FewSteps()]

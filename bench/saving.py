@@ -9,20 +9,22 @@ from torch import Tensor
 
 from bench.laps import seconds
 from bench.scale import Scale
-from bench.workload import strategy_at_domain
+from bench.workload import PAPERS_FORMULAS, strategy_at_domain
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.generators import generator_states
 from udil_avalanche.runs.state.strategy_state import strategy_state
 
 
 def saving(scale: Scale) -> dict[str, float]:
-    """Time and size of UDIL's state after a domain of rotated MNIST, and the size of
-    the tensors that it cannot do without: weights, history model, discriminator, the
-    moments of both optimizers, and the memory.
+    """Time and size of UDIL's state, with all its parts, after a domain of rotated
+    MNIST, and the size of the tensors that it cannot do without: weights, history
+    model, discriminator, the moments of both optimizers, and the memory.
 
     :param scale: how much to measure.
     """
-    strategy, domain = strategy_at_domain("UDIL", scale.t, scale.steps, root=scale.root)
+    strategy, domain = strategy_at_domain(
+        "UDIL", scale.t, scale.steps, root=scale.root, config=PAPERS_FORMULAS
+    )
     strategy.train(domain)
     with tempfile.TemporaryDirectory() as scratch:
         states = StateFolder(Path(scratch, "state"))
