@@ -1,6 +1,7 @@
 """Your own arrays as domains."""
 
 import zipfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,25 +66,34 @@ def arrays(
         )
     findings = Findings(skip_invalid)
     names = chosen_domains(found, order, domains, root)
-    paths = [root / f"{name}.npz" for name in names]
+    return assemble(
+        array_samples([root / f"{name}.npz" for name in names], findings),
+        sort_classes=sorted,
+        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
+        findings=findings,
+        data=f"arrays:{root.resolve().name}",
+    )
+
+
+def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSamples]:
+    """The samples in files of arrays, one domain each.
+
+    :param paths: the files, see :func:`arrays`.
+    :param findings: where to note invalid samples.
+    :raises BadData: if a file has another layout.
+    """
     samples = []
     kinds = []
-    for name, path in zip(names, paths, strict=True):
+    for path in paths:
         stored = _load(path)
-        samples.append(_examine(name, path, stored, findings))
+        samples.append(_examine(path.stem, path, stored, findings))
         kinds.append(_kind(stored["x"]))
         if kinds[-1] != kinds[0]:
             raise BadData(
                 f"{path}: inputs have {kinds[-1]}, but those of {paths[0]} have "
                 f"{kinds[0]}"
             )
-    return assemble(
-        samples,
-        sort_classes=sorted,
-        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
-        findings=findings,
-        data=f"arrays:{root.resolve().name}",
-    )
+    return samples
 
 
 def _load(path: Path) -> Arrays:

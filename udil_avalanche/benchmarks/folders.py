@@ -57,6 +57,28 @@ def folders(
     """
     root = Path(root)
     findings = Findings(skip_invalid)
+    listed = image_domains(root, findings, order=order, domains=domains)
+    return image_benchmark(
+        listed,
+        image_size=image_size,
+        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
+        findings=findings,
+        verify_images=verify_images,
+        data=f"folders:{root.resolve().name}",
+    )
+
+
+def image_domains(
+    root: Path, findings: Findings, *, order: str | None = None, domains: int = 0
+) -> list[ImageDomain]:
+    """The image files of every domain in a folder, see :func:`folders`.
+
+    :param root: the folder.
+    :param findings: where to note class folders without images and missing files.
+    :param order: names of the domains, separated by commas; all if ``None``.
+    :param domains: how many of them, from the first on; 0 for all.
+    :raises BadData: if the folder has another layout.
+    """
     found = subfolders(root)
     if not found:
         raise BadData(
@@ -69,29 +91,34 @@ def folders(
     listed = []
     for name in chosen_domains(found, order, domains, root):
         lists = [root / f"{name}_{part}.txt" for part in PARTS]
-        if not split_above and all(path.is_file() for path in lists):
-            parts = [_listed(root, path, findings) for path in lists]
+        if split_above:
+            parts = [labelled_files(root / part / name, findings) for part in PARTS]
+            domain = ImageDomain(name, *parts)
+        elif all(path.is_file() for path in lists):
+            domain = ImageDomain(name, *(_listed(root, p, findings) for p in lists))
         else:
-            places = [root / name]
-            if split_above:
-                places = [root / part / name for part in PARTS]
-            elif set(subfolders(root / name)) == set(PARTS):
-                places = [root / name / part for part in PARTS]
-            parts = [labelled_files(place, findings) for place in places]
-        if not parts[0]:
+            domain = image_domain(root / name, findings)
+        if not domain.files:
             raise BadData(
                 f"{root}: the domain {name} has no classes with images; the layout is "
                 f"{root}/<domain>/<class>/<image>"
             )
-        listed.append(ImageDomain(name, *parts))
-    return image_benchmark(
-        listed,
-        image_size=image_size,
-        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
-        findings=findings,
-        verify_images=verify_images,
-        data=f"folders:{root.resolve().name}",
-    )
+        listed.append(domain)
+    return listed
+
+
+def image_domain(folder: Path, findings: Findings) -> ImageDomain:
+    """The image files of one domain: ``folder/<class>/<image>``, or the same below
+    ``folder/train`` and ``folder/test``.
+
+    :param folder: the domain's folder.
+    :param findings: where to note class folders without images.
+    """
+    places = [folder]
+    if set(subfolders(folder)) == set(PARTS):
+        places = [folder / part for part in PARTS]
+    parts = [labelled_files(place, findings) for place in places]
+    return ImageDomain(folder.name, *parts)
 
 
 def _listed(root: Path, path: Path, findings: Findings) -> list[LabelledFile]:

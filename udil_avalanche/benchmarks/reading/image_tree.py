@@ -106,6 +106,28 @@ def image_benchmark(
     :param data: what the data are.
     :raises BadData: if the files cannot be learned from.
     """
+    return assemble(
+        image_samples(domains, image_size, findings, verify_images),
+        sort_classes=natural,
+        splitter=splitter,
+        findings=findings,
+        data=data,
+    )
+
+
+def image_samples(
+    domains: Sequence[ImageDomain],
+    image_size: int,
+    findings: Findings,
+    verify_images: bool = True,
+) -> list[DomainSamples]:
+    """The samples of domains of image files.
+
+    :param domains: the domains.
+    :param image_size: width and height to scale images to.
+    :param findings: where to note damaged images.
+    :param verify_images: decode every image now.
+    """
     pairs = [domain.files + (domain.test_files or []) for domain in domains]
     damaged = set()
     if verify_images:
@@ -113,7 +135,7 @@ def image_benchmark(
         for file, fault in _faults(every_file, image_size):
             findings.add(fault)
             damaged.add(file)
-    samples = [
+    return [
         DomainSamples(
             name=domain.name,
             classes=np.array([name for name, _ in members]),
@@ -123,13 +145,6 @@ def image_benchmark(
         )
         for domain, members in zip(domains, pairs, strict=True)
     ]
-    return assemble(
-        samples,
-        sort_classes=natural,
-        splitter=splitter,
-        findings=findings,
-        data=data,
-    )
 
 
 def _take(
