@@ -19,7 +19,7 @@ LEVELS = [
     {"strategies", "evaluation"},
     {"recipes"},
     {"runs"},
-    {"sweep", "report"},
+    {"learner", "sweep", "report"},
     {"cli"},
     {"__main__", "__init__"},
 ]

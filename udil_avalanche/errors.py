@@ -13,6 +13,10 @@ class RunLocked(RunError):
     """Another process is using the run's folder."""
 
 
+class ModelError(RunError):
+    """A model cannot be used or updated; the message says why, and what to do."""
+
+
 class RunStopped(KeyboardInterrupt):
     """A run was asked to stop and has saved its state.
 

@@ -1,7 +1,9 @@
-"""Domains as tensors or image files, and how Avalanche sees them."""
+"""Domains as tensors or image files, and how Avalanche sees them.
 
-from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
-from udil_avalanche.data.image_files import ImageFiles
-from udil_avalanche.data.scenario import Domain, DomainScenario
+The names are loaded when they are first used: reading an image does not wait for
+Avalanche.
+"""
 
-__all__ = ["Domain", "DomainScenario", "DomainTensors", "ImageFiles", "domain_of"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

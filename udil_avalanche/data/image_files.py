@@ -1,58 +1,15 @@
 """Domains of image files, decoded when they are needed."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 from avalanche.benchmarks.utils import AvalancheDataset
-from numpy.typing import NDArray
-from PIL import Image, ImageOps
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from udil_avalanche.data.attributes import indices_of, parts_of
-
-DEEP_MODES = ("I", "F")
-"""The first letters of Pillow's modes with more than 8 bits per channel."""
-
-ORIENTATION = 0x0112
-"""The EXIF tag that says how the camera was held."""
-
-
-class BadImage(ValueError):
-    """A file that is not a complete 8-bit image; the message names it."""
-
-
-def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
-    """Decode an image file.
-
-    :param path: the file, in any format that Pillow reads.
-    :param size: width and height to scale it to; an image with other proportions is
-        stretched.
-    :return: ``size`` x ``size`` x 3: grey images get three equal channels.
-    :raises BadImage: if it cannot be decoded completely, or has more than 8 bits per
-        channel, which Pillow would truncate.
-    """
-    try:
-        with Image.open(path) as image:
-            if image.mode.startswith(DEEP_MODES):
-                raise BadImage(
-                    f"{path}: more than 8 bits per channel; save it as an 8-bit image"
-                )
-            # A JPEG can be decoded at a half, a quarter or an eighth of its size.
-            image.draft("RGB", (2 * size, 2 * size))
-            turned = image.format == "JPEG" and image.getexif().get(ORIENTATION, 1) != 1
-            upright = ImageOps.exif_transpose(image) if turned else image
-            pixels = upright.convert("RGB")
-    except BadImage:
-        raise
-    except Exception as error:  # Pillow's decoders raise errors of any kind.
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise BadImage(f"{path}: not a whole image ({reason})") from error
-    if pixels.size != (size, size):
-        pixels = pixels.resize((size, size), Image.Resampling.BILINEAR)
-    return np.asarray(pixels)
+from udil_avalanche.data.image_reading import read_image
 
 
 class ImageFiles(Dataset[tuple[Tensor, int]]):

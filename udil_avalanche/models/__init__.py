@@ -1,16 +1,9 @@
-"""Networks h = p o e, and the domain discriminator."""
+"""Networks h = p o e, and the domain discriminator.
 
-from udil_avalanche.models.discriminator import DomainDiscriminator
-from udil_avalanche.models.image_models import image_model
-from udil_avalanche.models.mlp import EncoderPredictor, cida_mlp, mlp
-from udil_avalanche.models.standardise import Standardise, standardised
+The names are loaded when they are first used: a perceptron does not wait for
+torchvision.
+"""
 
-__all__ = [
-    "DomainDiscriminator",
-    "EncoderPredictor",
-    "Standardise",
-    "cida_mlp",
-    "image_model",
-    "mlp",
-    "standardised",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

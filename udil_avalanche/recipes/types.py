@@ -1,7 +1,7 @@
 """What the recipes' signatures name. Only the type checker sees the real types: they
 would load torch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from avalanche.core import BasePlugin as BasePlugin
@@ -15,3 +15,13 @@ if TYPE_CHECKING:
 else:
     BalancedReplayPlugin = BasePlugin = DomainScenario = EncoderPredictor = Any
     Module = SupervisedTemplate = Training = Any
+
+
+class DataShapes(Protocol):
+    """What a model has to know about the data; a ``DomainScenario`` has it."""
+
+    @property
+    def input_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def n_classes(self) -> int: ...

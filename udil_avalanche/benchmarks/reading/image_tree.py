@@ -17,7 +17,8 @@ from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.names import natural, natural_key
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.domain_tensors import LastUsed
-from udil_avalanche.data.image_files import BadImage, ImageFiles, read_image
+from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.data.image_reading import BadImage, read_image
 from udil_avalanche.data.scenario import DomainScenario
 
 SUFFIXES = (

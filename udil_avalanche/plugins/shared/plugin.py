@@ -46,6 +46,9 @@ class Strategy(Protocol):
     _criterion: Callable[[Tensor, Tensor], Tensor]
     optimized_param_id: Any
 
+    def train(self, experiences: Any) -> Any:
+        """Learn one experience or several."""
+
     def make_optimizer(self, *, reset_optimizer_state: bool = False) -> None:
         """Tell the optimizer of the model's parameters."""
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from udil_avalanche.recipes.settings import Role, RunSettings, Was
-from udil_avalanche.recipes.types import BasePlugin, DomainScenario, Module
+from udil_avalanche.recipes.types import BasePlugin, DataShapes, EncoderPredictor
 
 
 class ImageSettings(RunSettings):
@@ -62,7 +62,9 @@ def image_plugins(settings: ImageSettings) -> list[BasePlugin]:
     return [ImageLoaderPlugin(settings.workers)]
 
 
-def build_image_model(settings: ImageSettings, benchmark: DomainScenario) -> Module:
+def build_image_model(
+    settings: ImageSettings, benchmark: DataShapes
+) -> EncoderPredictor:
     """A network of torchvision.
 
     :param settings: the settings of the run.

@@ -3,12 +3,10 @@
 import math
 
 from udil_avalanche.recipes.settings import RunSettings
-from udil_avalanche.recipes.types import DomainScenario, EncoderPredictor
+from udil_avalanche.recipes.types import DataShapes, EncoderPredictor
 
 
-def build_perceptron(
-    settings: RunSettings, benchmark: DomainScenario
-) -> EncoderPredictor:
+def build_perceptron(settings: RunSettings, benchmark: DataShapes) -> EncoderPredictor:
     """A perceptron with two hidden layers.
 
     :param settings: the settings of the run.

@@ -1,0 +1,7 @@
+"""A model that lives on: it learns domain after domain, on different days.
+
+``version`` is all that is needed to continue, to predict and to judge; ``model_folder``
+keeps versions on disk; ``reading`` makes domains of files and arrays; ``training``
+learns one more domain; ``update`` puts these together. ``predictor`` loads neither
+Avalanche nor anything else that predicting does not need.
+"""

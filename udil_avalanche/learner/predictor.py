@@ -1,0 +1,142 @@
+"""Predicting with a version of a model. Does not load Avalanche."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from udil_avalanche.errors import ModelError
+from udil_avalanche.learner.architecture import RawInput, as_numbers, network
+from udil_avalanche.learner.model_folder import ModelFolder
+from udil_avalanche.learner.version import Version, VersionRecord
+
+BATCH_SIZE = 512
+BATCH_VALUES = 2**23
+"""Large inputs go through the network in smaller batches, of at most this many
+values."""
+
+
+class Predictor:
+    """The model of a version, ready to predict.
+
+    :param record: what there is to know about the version.
+    :param weights: its weights.
+    :param device: where to compute.
+    """
+
+    def __init__(
+        self, record: VersionRecord, weights: dict[str, Tensor], device: str = "cpu"
+    ) -> None:
+        self.record = record
+        self.device = torch.device(device)
+        self.model = RawInput(network(record, weights)).to(self.device).eval()
+        """Takes inputs as they are stored, and returns class logits."""
+
+    @classmethod
+    def load(
+        cls, path: str | Path, number: int | None = None, device: str = "cpu"
+    ) -> "Predictor":
+        """The model in a folder.
+
+        :param path: the model's folder.
+        :param number: the version; the current one by default.
+        :param device: where to compute.
+        """
+        folder = ModelFolder(path)
+        number = folder.current if number is None else number
+        return cls(folder.record(number), folder.weights(number), device)
+
+    @classmethod
+    def of(cls, version: Version, device: str = "cpu") -> "Predictor":
+        """The model of a version in memory.
+
+        :param version: the version.
+        :param device: where to compute.
+        """
+        return cls(version.record, version.weights, device)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, in the order of the logits."""
+        return self.record.classes
+
+    def logits(self, inputs: Tensor) -> Tensor:
+        """The class logits of inputs.
+
+        :param inputs: one per row, as :meth:`inputs` makes them.
+        """
+        return self._in_batches(inputs, self.model)
+
+    def probabilities(self, inputs: Tensor) -> Tensor:
+        """The probability of each class, one row for each input.
+
+        :param inputs: one per row, as :meth:`inputs` makes them.
+        """
+        return self.logits(inputs).softmax(dim=1)
+
+    def embeddings(self, inputs: Tensor) -> Tensor:
+        """The embeddings of inputs, a vector each.
+
+        :param inputs: one per row, as :meth:`inputs` makes them.
+        """
+        encoder = self.model.body.encoder
+        return self._in_batches(
+            inputs, lambda x: encoder(as_numbers(x)).flatten(start_dim=1)
+        )
+
+    def inputs(self, values: Any, where: str = "x") -> Tensor:
+        """Inputs of the type and shape that the model has learned.
+
+        :param values: an array or a tensor of numbers, one input per row.
+        :param where: what they are, for messages.
+        :raises ModelError: if they do not fit.
+        """
+        found: NDArray[Any] = np.asarray(values)
+        shape = tuple(self.record.input_shape)
+        if found.dtype.kind not in "biuf":
+            raise ModelError(f"{where} holds {found.dtype}, not real numbers")
+        if found.shape[1:] != shape:
+            raise ModelError(
+                f"{where} has the shape {found.shape}, but the model takes one row of "
+                f"shape {shape} for each input"
+            )
+        is_8_bit = found.dtype == np.uint8
+        if is_8_bit != (self.record.input_type == "uint8"):
+            raise ModelError(
+                f"{where} is {found.dtype}, but the model has learned from "
+                f"{self.record.input_type}"
+            )
+        with np.errstate(over="ignore"):
+            wanted = np.uint8 if is_8_bit else np.float32
+            fitting = np.ascontiguousarray(found.astype(wanted, copy=False))
+        if not is_8_bit and not np.isfinite(fitting).all():
+            row = int(np.argwhere(~np.isfinite(fitting))[0][0])
+            raise ModelError(
+                f"{where}: row {row} holds a number that is not finite in 32 bits"
+            )
+        return torch.from_numpy(fitting)
+
+    @torch.inference_mode()
+    def _in_batches(
+        self, inputs: Tensor, function: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        outputs = [
+            function(batch.to(self.device)).cpu() for batch in self.batches(inputs)
+        ]
+        if not outputs:
+            return torch.zeros(0, len(self.classes))
+        return torch.cat(outputs)
+
+    def batches(self, inputs: Tensor) -> Iterator[Tensor]:
+        """The inputs in parts that go through the network at once.
+
+        :param inputs: one per row.
+        """
+        if len(inputs) == 0:
+            return iter(())
+        size = max(1, min(BATCH_SIZE, BATCH_VALUES // max(1, inputs[0].numel())))
+        return iter(torch.split(inputs, size))
