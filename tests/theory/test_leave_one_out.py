@@ -38,6 +38,30 @@ def test_predictions_are_those_of_a_fit_without_the_sample(seed: int) -> None:
     torch.testing.assert_close(leave_one_out_predictions(x, y, w, 0.3), expected)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_every_group_has_an_intercept_of_its_own(seed: int) -> None:
+    torch.manual_seed(seed)
+    x = torch.randn(14, 5, dtype=torch.double) * 3 + 2
+    y = torch.randn(14, 2, dtype=torch.double)
+    w = torch.rand(14, dtype=torch.double) + 0.2
+    groups = torch.tensor([0, 1, 2, 2, 0, 1, 1, 2, 0, 0, 1, 2, 1, 0])
+    member = torch.eye(3, dtype=torch.double)[groups]
+    means = (member.T * w) @ x / (member.T @ w)[:, None]
+    centred = x - member @ means
+    ridge = 0.3 * float((w * centred.pow(2).sum(dim=1)).mean())
+    penalty = ridge * torch.eye(8, dtype=torch.double)
+    penalty[:3, :3] = 0
+    a = torch.cat([member, x], dim=1)
+    expected = []
+    for i in range(14):
+        rest = torch.arange(14) != i
+        left = a[rest].T @ (w[rest, None] * a[rest]) + penalty
+        right = a[rest].T @ (w[rest, None] * y[rest])
+        expected.append(a[i] @ torch.linalg.solve(left, right))
+    found = leave_one_out_predictions(x, y, w, 0.3, groups)
+    torch.testing.assert_close(found, torch.stack(expected))
+
+
 def test_the_scale_of_the_features_does_not_matter() -> None:
     torch.manual_seed(0)
     x, y, w = torch.randn(20, 7), torch.randn(20, 2), torch.ones(20)

@@ -8,7 +8,11 @@ from udil_avalanche.theory.domains import domain_means, domain_weights
 
 
 def leave_one_out_predictions(
-    features: Tensor, targets: Tensor, weights: Tensor, shrinkage: float = 0.1
+    features: Tensor,
+    targets: Tensor,
+    weights: Tensor,
+    shrinkage: float = 0.1,
+    groups: Tensor | None = None,
 ) -> Tensor:
     r"""What a ridge regression predicts for each sample when it is fitted to all the
     others. With targets of -1 and 1 it is a linear discriminant analysis whose
@@ -25,10 +29,14 @@ def leave_one_out_predictions(
     :param weights: the weight of each sample in the fit, all above 0.
     :param shrinkage: the ridge, as a share of the features' variance. It is the same
         for all scales of the features.
+    :param groups: the group of each sample, counted from 0, if each group is to have an
+        intercept of its own, so that nothing is learned from differences between
+        groups. Each needs two samples. One intercept for all by default.
     """
-    n, total, root = len(weights), weights.sum(), weights.sqrt()
-    centred = (features - weights @ features / total) * root[:, None]
-    wanted = (targets - weights @ targets / total) * root[:, None]
+    n, root = len(weights), weights.sqrt()
+    total = _sums(weights, groups)
+    centred = (features - _means(features, weights, groups)) * root[:, None]
+    wanted = (targets - _means(targets, weights, groups)) * root[:, None]
     products = centred @ centred.T
     ridge = (shrinkage * products.diagonal().mean()).clamp(min=1e-12)
     smoother = torch.linalg.solve(
@@ -41,6 +49,23 @@ def leave_one_out_predictions(
         targets - residuals / ((1 - leverage).clamp(min=1e-6) * root)[:, None]
     )
     return predictions
+
+
+def _sums(weights: Tensor, groups: Tensor | None) -> Tensor:
+    """The sum of the weights, or for each sample that of its group."""
+    if groups is None:
+        return weights.sum()
+    sums = weights.new_zeros(int(groups.max()) + 1).index_add(0, groups, weights)
+    return sums[groups]
+
+
+def _means(values: Tensor, weights: Tensor, groups: Tensor | None) -> Tensor:
+    """The weighted mean of the rows, or for each row that of its group."""
+    if groups is None:
+        return weights @ values / weights.sum()
+    sums = values.new_zeros(int(groups.max()) + 1, values.shape[1])
+    sums = sums.index_add(0, groups, weights[:, None] * values)
+    return sums[groups] / _sums(weights, groups)[:, None]
 
 
 def leave_one_out_errors(features: Tensor, labels: Tensor, domains: Tensor) -> Tensor:
