@@ -11,10 +11,11 @@ from .benchmarks import (
     seq_core50,
 )
 from .data import Domain, DomainScenario, DomainTensors, ImageFiles, domain_of
-from .errors import RunError, RunStopped, SettingsError
+from .errors import BadData, ModelError, RunError, RunStopped, SettingsError
 from .evaluation.domain_metrics import DomainMetrics, domain_metrics
 from .evaluation.loggers import CSVLogger, TensorboardLogger, WandBLogger
 from .evaluation.term_metrics import TermMetrics, term_metrics
+from .learner.learner import DomainLearner
 from .memory import BalancedMemory, ReservoirMemory
 from .models import (
     DomainDiscriminator,
@@ -66,6 +67,7 @@ __all__ = [
     "AdaptiveCoefficientsPlugin",
     "AnnealingPlugin",
     "AveragedWeightsPlugin",
+    "BadData",
     "BalancedMemory",
     "BalancedReplayPlugin",
     "Before",
@@ -76,6 +78,7 @@ __all__ = [
     "DiscriminatorPlugin",
     "Domain",
     "DomainDiscriminator",
+    "DomainLearner",
     "DomainMetrics",
     "DomainScenario",
     "DomainTensors",
@@ -91,6 +94,7 @@ __all__ = [
     "Joint",
     "LwFPlugin",
     "MethodRecipe",
+    "ModelError",
     "NoMemorySettings",
     "OnlineEWCPlugin",
     "RandomFlipPlugin",

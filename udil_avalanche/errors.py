@@ -5,6 +5,10 @@ class SettingsError(ValueError):
     """The settings cannot be run; the message says what to write instead."""
 
 
+class BadData(ValueError):
+    """The data cannot be used; the message says what is wrong and where."""
+
+
 class RunError(RuntimeError):
     """A run cannot continue; the message says why, and what to do."""
 

@@ -6,15 +6,30 @@ import sys
 from collections.abc import Sequence
 
 from udil_avalanche import __version__
-from udil_avalanche.cli import completion, report, run, sweep
+from udil_avalanche.cli import (
+    completion,
+    forget,
+    inspect,
+    learn,
+    report,
+    rollback,
+    run,
+    sweep,
+    update,
+)
 from udil_avalanche.cli.parser import Command, Parser, refuse_unknown_options
-from udil_avalanche.errors import RunError, RunStopped, SettingsError
+from udil_avalanche.errors import BadData, RunError, RunStopped, SettingsError
 from udil_avalanche.recipes.names import nearest
 
 COMMANDS: dict[str, Command] = {
     "run": run,
     "sweep": sweep,
     "report": report,
+    "learn": learn,
+    "inspect": inspect,
+    "update": update,
+    "rollback": rollback,
+    "forget": forget,
     "completion": completion,
 }
 """All commands by name; each is a module."""
@@ -34,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse_unknown_options(rest, given.parser, given.takes_settings)
         given.settings = rest
         return COMMANDS[given.command].execute(given)
-    except SettingsError as error:
+    except (SettingsError, BadData) as error:
         return _complain(parser, error, 2)
     except RunError as error:
         return _complain(parser, error, 1)

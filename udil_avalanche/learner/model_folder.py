@@ -15,6 +15,7 @@ the model can be used at any time, whatever happens to an update. Nothing is pic
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ FORMAT = 1
 """The version of the format; others are refused."""
 
 RECORD, STATE, SMALL = "version.json", "state.json", "small.safetensors"
+
+PLAN = "plan.json"
+"""What an update under way learns, and from which version."""
 
 LARGE = 2**14
 """Bytes from which a tensor has a file of its own. Each file costs some milliseconds
@@ -187,6 +191,12 @@ class ModelFolder:
         with atomic_folder(folder) as unfinished:
             for name, content in files.items():
                 (unfinished / name).write_bytes(content)
+
+    def drop_update(self) -> None:
+        """Drop an update that was interrupted, if there is one."""
+        # The plan goes first: states without a plan are never resumed.
+        (self.under_way / PLAN).unlink(missing_ok=True)
+        shutil.rmtree(self.under_way, ignore_errors=True)
 
     def remove_unused_tensors(self) -> int:
         """Remove the tensors that no version has any more.

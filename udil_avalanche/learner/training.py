@@ -1,6 +1,7 @@
 """Learning one more domain: a version in, a version out."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,6 +74,8 @@ def learn_domain(
     :raises ModelError: if the method cannot learn one domain after another.
     """
     require_sequential(settings)
+    if before is not None:
+        _require_fitting(before.record, domain, settings)
     begin = time.perf_counter()
     with _torch_as_in_a_run(settings):
         if before is None:
@@ -102,7 +105,7 @@ def learn_domain(
                 ],
                 classes=list(classes),
                 input_shape=list(domain.reserve.inputs.shape[1:]),
-                input_type=str(domain.reserve.inputs.dtype).removeprefix("torch."),
+                input_type=_type_of(domain),
                 reserve=reserve,
                 data=domain.digest,
                 settings=as_dict(settings),
@@ -133,6 +136,29 @@ def require_sequential(settings: RunSettings) -> None:
             f"{settings.strategy} trains on all domains at once and cannot learn one "
             "more: choose another strategy, such as UDIL"
         )
+
+
+def _require_fitting(
+    known: VersionRecord, domain: NewDomain, settings: RunSettings
+) -> None:
+    """Refuse a domain of other inputs, or one that the memory has no room for."""
+    n_domains = len(known.domains) + 1
+    if 0 < settings.memory < n_domains:
+        raise ModelError(
+            f"a memory of {settings.memory} samples has no room for one of each of "
+            f"{n_domains} domains: learn a new model with a larger memory"
+        )
+    wanted = f"{known.input_type} of shape {tuple(known.input_shape)}"
+    found = f"{_type_of(domain)} of shape {tuple(domain.reserve.inputs.shape[1:])}"
+    if found != wanted:
+        raise ModelError(
+            f"the inputs of {domain.name} are {found}, but the model has learned from "
+            f"{wanted}"
+        )
+
+
+def _type_of(domain: NewDomain) -> str:
+    return str(domain.reserve.inputs.dtype).removeprefix("torch.")
 
 
 @contextmanager
@@ -168,10 +194,16 @@ def _strategy(
     strategy = build_strategy(
         settings,
         model,
-        evaluator=EvaluationPlugin(loggers=[]),
+        evaluator=_no_evaluator(),
         plugins=[*plugins, FiniteLossPlugin()],
     )
     return strategy, scenario.train_stream[0]
+
+
+def _no_evaluator() -> EvaluationPlugin:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="No loggers specified")
+        return EvaluationPlugin(collect_all=False)
 
 
 def _saving(resumable: Resumable) -> SavingPlugin:

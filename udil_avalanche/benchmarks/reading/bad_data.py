@@ -2,12 +2,10 @@
 
 import warnings
 
+from udil_avalanche.errors import BadData as BadData
+
 NAMED = 5
 """How many problems a message lists."""
-
-
-class BadData(ValueError):
-    """The data cannot be used; the message says what is wrong and where."""
 
 
 class BadDataWarning(UserWarning):

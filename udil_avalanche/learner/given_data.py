@@ -1,0 +1,165 @@
+"""Data as users give them: a path, arrays, tensors or a dataset."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from udil_avalanche.benchmarks.reading.assemble import DomainSamples
+from udil_avalanche.benchmarks.reading.bad_data import BadData
+from udil_avalanche.benchmarks.reading.image_tree import image_files
+from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.learner.reading import (
+    all_inputs,
+    kind_of,
+    read_samples,
+    renamed,
+    samples_of_arrays,
+)
+
+Data = Any
+"""A path to a ``.npz`` file, a folder of images or a root with several domains; an
+array or tensor of inputs, with labels beside it; or a dataset of pairs."""
+
+
+def kind_of_data(data: Data) -> str:
+    """Which benchmark reads such data: ``arrays`` or ``folders``.
+
+    :param data: the data.
+    """
+    return kind_of(Path(data)) if isinstance(data, (str, Path)) else "arrays"
+
+
+def labelled_domains(
+    data: Data,
+    labels: Any,
+    *,
+    settings: Any,
+    name: str | None,
+    unnamed: str,
+    order: str | None = None,
+) -> list[DomainSamples]:
+    """The labelled samples of each domain in the data.
+
+    :param data: the data.
+    :param labels: the class of each input, if they are not part of the data.
+    :param settings: the settings of the training.
+    :param name: the domain's name; that of the file or folder if ``None``.
+    :param unnamed: what to call a domain that has no name.
+    :param order: names of the domains to take, separated by commas.
+    :raises BadData: if they cannot be learned from.
+    """
+    if not isinstance(data, (str, Path)):
+        x, y = _pairs(data, labels)
+        return [samples_of_arrays(as_inputs(x), y, name or unnamed)]
+    found = read_samples(
+        Path(data),
+        image_size=getattr(settings, "image_size", 128),
+        order=order,
+        verify_images=getattr(settings, "verify_images", True),
+        skip_invalid=settings.skip_invalid,
+    )
+    if name is not None and len(found) > 1:
+        raise BadData(
+            f"{data} has {len(found)} domains, which cannot all be named {name}"
+        )
+    return [renamed(each, name) for each in found]
+
+
+def has_labels(data: Data, labels: Any) -> bool:
+    """Whether the data say what class each input is of.
+
+    :param data: the data.
+    :param labels: labels that were given beside them.
+    """
+    if labels is not None:
+        return True
+    if not isinstance(data, (str, Path)):
+        return not _is_array(data)
+    path = Path(data)
+    if kind_of(path) == "arrays":
+        first = path if path.is_file() else min(path.glob("[!.]*.npz"))
+        with np.load(first, allow_pickle=False) as stored:
+            return "y" in stored.files
+    # Images that are not in folders of classes have no labels.
+    return not any(Path(file).parent == path for file in image_files(path))
+
+
+def unlabelled_inputs(data: Data, settings: Any) -> Tensor:
+    """Inputs without labels.
+
+    :param data: inputs, one per row; a ``.npz`` file with ``x``; a folder of images.
+    :param settings: the settings of the training.
+    """
+    if not isinstance(data, (str, Path)):
+        return as_inputs(np.asarray(data))
+    path = Path(data)
+    if kind_of(path) == "arrays":
+        files = [path] if path.is_file() else sorted(path.glob("[!.]*.npz"))
+        arrays = [np.load(file, allow_pickle=False)["x"] for file in files]
+        return as_inputs(np.concatenate(arrays))
+    files_of_images = image_files(path)
+    images = ImageFiles(
+        files_of_images, torch.zeros(len(files_of_images)).long(), settings.image_size
+    )
+    return images.batch(torch.arange(len(images)))[0]
+
+
+def labels_of(
+    domains: Sequence[DomainSamples], classes: Sequence[str]
+) -> tuple[Tensor, Tensor]:
+    """The inputs of some domains, all together, and their labels by position.
+
+    :param domains: their samples.
+    :param classes: the names of the classes.
+    :raises BadData: if a class is not among them.
+    """
+    position = {name: k for k, name in enumerate(classes)}
+    names = [str(c) for each in domains for c in each.classes[each.usable].tolist()]
+    unknown = sorted(set(names) - position.keys())
+    if unknown:
+        raise BadData(f"the model does not know the class {' and '.join(unknown)}")
+    inputs = torch.cat([all_inputs(each) for each in domains])
+    return inputs, torch.tensor([position[name] for name in names])
+
+
+def as_inputs(x: NDArray[Any]) -> Tensor:
+    """Numbers as inputs of a model: 8-bit ones as such, others as 32-bit floats.
+
+    :param x: one input per row.
+    :raises BadData: if they are no numbers, or not finite.
+    """
+    if x.dtype.kind not in "biuf":
+        raise BadData(f"the inputs hold {x.dtype}, not real numbers")
+    if x.ndim < 2:
+        raise BadData(f"the inputs have the shape {x.shape}: one row each is needed")
+    with np.errstate(over="ignore"):
+        values = x if x.dtype == np.uint8 else x.astype(np.float32)
+    if not np.isfinite(values).all():
+        raise BadData("the inputs hold a number that is not finite as a 32-bit float")
+    return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def _is_array(data: Data) -> bool:
+    return isinstance(data, Tensor) or hasattr(data, "__array__")
+
+
+def _pairs(data: Data, labels: Any) -> tuple[NDArray[Any], Sequence[Any]]:
+    """Inputs and labels, of arrays or of a dataset of pairs."""
+    if labels is not None:
+        x, y = np.asarray(data), np.asarray(labels)
+        if y.ndim != 1 or len(x) != len(y):
+            raise BadData(
+                f"there are {len(x)} inputs and labels of shape {y.shape}: each input "
+                "needs one"
+            )
+        return x, y.tolist()
+    if _is_array(data):
+        raise BadData("the inputs need labels: update(x, y)")
+    samples = [data[position] for position in range(len(data))]
+    inputs = np.stack([np.asarray(sample[0]) for sample in samples])
+    return inputs, [int(sample[1]) for sample in samples]
