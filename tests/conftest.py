@@ -12,8 +12,8 @@ from avalanche.training.plugins import EvaluationPlugin
 from PIL import Image
 from torch import nn
 
+from examples.core50_stand_in import make_core50_sample
 from udil_avalanche.benchmarks import load_mnist
-from udil_avalanche.benchmarks.samples.core50 import make_core50_sample
 from udil_avalanche.data.domain_tensors import DomainTensors, domain_of
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.models.mlp import EncoderPredictor

@@ -3,14 +3,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from udil_avalanche.benchmarks import core50, seq_core50
 from udil_avalanche.benchmarks.core50 import ARCHIVES, Archive
 from udil_avalanche.benchmarks.reading.bad_data import BadData
-from udil_avalanche.benchmarks.samples.core50 import main, make_core50_sample
 
 FEW: dict[str, Any] = {"objects": 12, "image_size": 32, "verify_images": False}
 
@@ -70,8 +67,6 @@ def test_a_stand_in_is_not_taken_for_the_real_one(
     real = shutil.copytree(core50_root / "core50_128x128", tmp_path / "core50_128x128")
     (real / "SAMPLE").unlink()
     assert seq_core50(tmp_path, **FEW).data == "core50_128x128"
-    with pytest.raises(FileExistsError, match="not a stand-in"):
-        make_core50_sample(tmp_path)
 
 
 @pytest.mark.parametrize("place", ["", "core50/core50_128x128", "core50_32x32"])
@@ -97,7 +92,7 @@ def test_without_data_and_network_it_says_what_to_do(tmp_path: Path) -> None:
         "http://127.0.0.1:9/x.zip",
         f"{tmp_path}/core50_128x128.zip",
         f"{tmp_path}/core50_128x128/s1/o1",
-        f"samples.core50 {tmp_path}",
+        f"python -m examples.core50_stand_in {tmp_path}",
     ):
         assert part in str(caught.value)
 
@@ -113,29 +108,6 @@ def test_an_archive_put_there_by_hand_is_unpacked(
     monkeypatch.setitem(ARCHIVES, 128, Archive(name, "http://127.0.0.1:9/", right))
     scenario = seq_core50(tmp_path, domains=1, objects=12, image_size=16)
     assert len(scenario.train_stream[0].dataset) == 48
-
-
-def test_the_stand_in_follows_its_seed_and_its_domains_shift(
-    core50_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["--sessions", "1", "--objects", "2", "--frames", "5", "--size", "32"]
-    assert main([str(tmp_path), *arguments]) == 0
-    assert "10 images" in capsys.readouterr().out
-    name = "core50_128x128/s1/o2/C_01_02_003.png"
-    assert (tmp_path / name).read_bytes() == (core50_root / name).read_bytes()
-    assert main([str(tmp_path), *arguments, "--seed", "1"]) == 0
-    assert (tmp_path / name).read_bytes() != (core50_root / name).read_bytes()
-
-    def colours(session: int, k: int) -> Any:
-        at = core50_root / f"core50_128x128/s{session}"
-        images = [np.asarray(Image.open(f)) for f in sorted(at.glob(f"o*/*_00{k}.png"))]
-        return np.stack(images).mean(axis=(0, 1, 2))
-
-    means = np.stack([colours(s, 0) for s in range(1, 12)])
-    again = np.stack([colours(s, 1) for s in range(1, 12)])
-    between = np.linalg.norm(means[:, None] - means, axis=2)[np.triu_indices(11, 1)]
-    within = np.linalg.norm(means - again, axis=1)
-    assert np.median(between) > 10 * np.median(within)
 
 
 def test_a_damaged_image_is_named(core50_root: Path, tmp_path: Path) -> None:

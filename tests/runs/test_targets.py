@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from udil_avalanche.benchmarks.samples.core50 import make_core50_sample
+from examples.core50_stand_in import make_core50_sample
 from udil_avalanche.recipes.resolve import CONFIGS, resolve
 from udil_avalanche.runs.experiment import run
 

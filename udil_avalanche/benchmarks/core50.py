@@ -134,9 +134,9 @@ def find_core50(root: Path, image_size: int) -> Path:
         raise CORe50Unavailable(
             f"CORe50 is not in {root} and could not be downloaded: {error}\n"
             f"Download {archive.url} (MD5 {archive.md5}) elsewhere and save it as "
-            f"{packed}, or unpack it to get {root / archive.name}/s1/o1; or draw a "
-            "small stand-in: "
-            f"python -m udil_avalanche.benchmarks.samples.core50 {root}"
+            f"{packed}, or unpack it to get {root / archive.name}/s1/o1; or, in a "
+            "checkout of udil_avalanche, draw a small stand-in: "
+            f"python -m examples.core50_stand_in {root}"
         ) from error
     return root / archive.name
 

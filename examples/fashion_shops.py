@@ -1,5 +1,5 @@
 """Fashion-MNIST as image folders with five domains: ``python -m
-udil_avalanche.benchmarks.samples.fashion_mnist SOURCE ROOT``.
+examples.fashion_shops SOURCE ROOT``.
 
 Real images to try the benchmark ``folders`` with. SOURCE is a folder with the four
 files of Fashion-MNIST, such as ``/usr/share/datasets/fashion-mnist`` of Debian's
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: the exit code.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m udil_avalanche.benchmarks.samples.fashion_mnist",
+        prog="python -m examples.fashion_shops",
         description="Lay Fashion-MNIST out as image folders with five domains.",
     )
     parser.add_argument("source", metavar="SOURCE", help="folder with its four files")

@@ -1,5 +1,5 @@
 """A small stand-in for CORe50, in the same layout: ``python -m
-udil_avalanche.benchmarks.samples.core50 ROOT``.
+examples.core50_stand_in ROOT``.
 
 Fifty objects, each with its own shape, colours and texture, are photographed in eleven
 sessions. A session has one coloured light from one side, one background and one camera
@@ -68,7 +68,7 @@ def make_core50_sample(
                 name = f"C_{s:02}_{o:02}_{k:03}.png"
                 Image.fromarray(pixels).save(folder / name)
     (unfinished / SAMPLE_MARK).write_text(
-        "Drawn by udil_avalanche.benchmarks.samples.core50; this is not CORe50.\n"
+        "Drawn by examples.core50_stand_in; this is not CORe50.\n"
     )
     os.replace(unfinished, tree)
     return tree
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     :return: the exit code.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m udil_avalanche.benchmarks.samples.core50",
+        prog="python -m examples.core50_stand_in",
         description="Draw a small stand-in for CORe50, in the same layout.",
     )
     parser.add_argument("root", metavar="ROOT", help="data folder")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from examples.fashion_shops import CLASSES, DOMAINS, main
 from udil_avalanche.benchmarks import folders
-from udil_avalanche.benchmarks.samples.fashion_mnist import CLASSES, DOMAINS, main
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Small data sets for trying out the benchmarks of image files."""
