@@ -228,13 +228,14 @@ def meanings(settings: type[RunSettings]) -> dict[str, str]:
 
 
 def arguments(function: Callable[..., Any], settings: RunSettings) -> dict[str, Any]:
-    """The settings that a function has parameters of the same names for. Those that are
-    null are left to the function's own defaults.
+    """The settings that a function has parameters of the same names for; a parameter
+    ``root`` gets the data folder. Those that are null are left to the function's own
+    defaults.
 
     :param function: a function or a class.
     :param settings: the settings of a run.
     """
-    values = as_dict(settings)
+    values = {**as_dict(settings), "root": settings.data}
     names = inspect.signature(function).parameters
     return {name: values[name] for name in names if values.get(name) is not None}
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Before, Role, RunSettings, Was, arguments
+from udil_avalanche.recipes.settings import Before, Role, RunSettings, Was
 from udil_avalanche.recipes.types import DomainScenario, EncoderPredictor
 
 
@@ -33,12 +34,6 @@ class ArraysSettings(RunSettings):
     inputs are scaled to [0, 1] instead"""
 
 
-def _build(settings: ArraysSettings) -> DomainScenario:
-    from udil_avalanche.benchmarks import arrays
-
-    return arrays(settings.data, **arguments(arrays, settings))
-
-
 def _build_model(
     settings: ArraysSettings, benchmark: DomainScenario
 ) -> EncoderPredictor:
@@ -60,7 +55,7 @@ ARRAYS = BenchmarkRecipe(
     "arrays",
     "arrays",
     ArraysSettings,
-    _build,
+    build_domains,
     _build_model,
     defaults={"epochs": 10, "batch_size": 64, "memory_batch": 64},
 )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
     ImageSettings,
@@ -11,8 +12,7 @@ from udil_avalanche.recipes.benchmarks.images import (
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, arguments
-from udil_avalanche.recipes.types import DomainScenario
+from udil_avalanche.recipes.settings import Role
 
 
 class FoldersSettings(ImageSettings):
@@ -25,17 +25,11 @@ class FoldersSettings(ImageSettings):
     in natural order"""
 
 
-def _build(settings: FoldersSettings) -> DomainScenario:
-    from udil_avalanche.benchmarks import folders
-
-    return folders(settings.data, **arguments(folders, settings))
-
-
 FOLDERS = BenchmarkRecipe(
     "folders",
     "folders",
     FoldersSettings,
-    _build,
+    build_domains,
     build_image_model,
     defaults=DEFAULTS,
     plugins=image_plugins,

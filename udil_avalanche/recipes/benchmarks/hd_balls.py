@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, RunSettings, arguments
+from udil_avalanche.recipes.settings import Role, RunSettings
 from udil_avalanche.recipes.types import DomainScenario, Module
 
 
@@ -23,12 +24,6 @@ class HDBallsSettings(RunSettings):
     """two hidden layers, or the eight layers of CIDA's circle"""
 
 
-def _build(settings: HDBallsSettings) -> DomainScenario:
-    from udil_avalanche.benchmarks import hd_balls
-
-    return hd_balls(**arguments(hd_balls, settings))
-
-
 def _build_model(settings: HDBallsSettings, benchmark: DomainScenario) -> Module:
     if settings.network == "shallow":
         return build_perceptron(settings, benchmark)
@@ -41,7 +36,7 @@ HD_BALLS = BenchmarkRecipe(
     "hd_balls",
     "HD-Balls",
     HDBallsSettings,
-    _build,
+    build_domains,
     _build_model,
     data=("hd_balls",),
     defaults={"epochs": 10},

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
+from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, RunSettings, arguments
-from udil_avalanche.recipes.types import DomainScenario
+from udil_avalanche.recipes.settings import Role, RunSettings
 
 
 class RotatedMnistSettings(RunSettings):
@@ -15,17 +15,11 @@ class RotatedMnistSettings(RunSettings):
     """draw an angle for every image instead of one for the whole domain"""
 
 
-def _build(settings: RotatedMnistSettings) -> DomainScenario:
-    from udil_avalanche.benchmarks import rotated_mnist
-
-    return rotated_mnist(settings.data, **arguments(rotated_mnist, settings))
-
-
 ROTATED_MNIST = BenchmarkRecipe(
     "rotated_mnist",
     "Rotated MNIST",
     RotatedMnistSettings,
-    _build,
+    build_domains,
     build_perceptron,
     data=("mnist",),
 )

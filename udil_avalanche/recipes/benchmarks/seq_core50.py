@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
     ImageSettings,
@@ -11,8 +12,7 @@ from udil_avalanche.recipes.benchmarks.images import (
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, arguments
-from udil_avalanche.recipes.types import DomainScenario
+from udil_avalanche.recipes.settings import Role
 
 
 class SeqCORe50Settings(ImageSettings):
@@ -26,17 +26,11 @@ class SeqCORe50Settings(ImageSettings):
     """number of classes, objects 1 to this"""
 
 
-def _build(settings: SeqCORe50Settings) -> DomainScenario:
-    from udil_avalanche.benchmarks import seq_core50
-
-    return seq_core50(settings.data, **arguments(seq_core50, settings))
-
-
 SEQ_CORE50 = BenchmarkRecipe(
     "seq_core50",
     "Seq-CORe50",
     SeqCORe50Settings,
-    _build,
+    build_domains,
     build_image_model,
     data=("core50_128x128", "core50_32x32"),
     defaults={**DEFAULTS, "batch_size": 16, "memory_batch": 48},
