@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from udil_avalanche.evaluation.plots import domain_ticks, new_figure, show_matrix
+from udil_avalanche.evaluation.plots import domain_ticks, new_figure, show_past_domains
 
 Bounds = Sequence[Mapping[str, Any]]
 """For each domain t = 2, ..., T what
@@ -22,24 +22,12 @@ def plot_divergence_and_beta(bounds: Bounds, betas: Sequence[npt.ArrayLike]) -> 
     :param betas: for each domain t = 2, ..., T the beta_i of the past domains.
     :return: the figure.
     """
-    size = len(bounds)
     fig = new_figure(9.5, 4.4)
-    panels = fig.subplots(1, 2, sharey=True)
-    shown = (
-        ("measured divergence", 2.0, [each["divergence"] for each in bounds]),
-        (r"$\beta_i$: weight of the cross-domain bound", 1.0, betas),
-    )
-    for panel, (title, highest, columns) in zip(panels, shown, strict=True):
-        values = np.full((size, size), np.nan)
-        for t, column in enumerate(columns):
-            values[: t + 1, t] = np.asarray(column, dtype=np.float64)
-        image = show_matrix(panel, values, highest=highest, first_column=2)
-        panel.set_title(title, fontsize="medium")
-        panel.set_xlabel("domain $t$ being learned")
-        panel.set_xticks(domain_ticks(2, size + 1, most=10))
-        fig.colorbar(image, ax=panel, pad=0.02)
-    panels[0].set_ylabel("past domain $i$")
-    panels[0].set_yticks(domain_ticks(1, size, most=10))
+    divergences = [each["divergence"] for each in bounds]
+    weights = r"$\beta_i$: weight of the cross-domain bound"
+    shown = [("measured divergence", 2.0, divergences), (weights, 1.0, betas)]
+    for image in show_past_domains(fig, shown):
+        fig.colorbar(image, ax=image.axes, pad=0.02)
     return fig
 
 

@@ -23,7 +23,7 @@ def average_accuracy(R: npt.ArrayLike, t: int) -> float:
     :param t: number of the domain just learned, from 1.
     :return: the average, NaN if one of its accuracies was not measured.
     """
-    accuracies = _checked_matrix(R, rows=t, columns=t)
+    accuracies = checked_matrix(R, rows=t, columns=t)
     return float(accuracies[t - 1, :t].mean())
 
 
@@ -57,7 +57,7 @@ def forgetting(R: npt.ArrayLike, t: int) -> float:
     :return: the average; NaN for ``t = 1``, where there is nothing to forget yet:
         a series over all ``t`` then starts with a gap.
     """
-    accuracies = _checked_matrix(R, rows=t, columns=t)
+    accuracies = checked_matrix(R, rows=t, columns=t)
     if t == 1:
         return float("nan")
     earlier = accuracies[: t - 1, : t - 1]
@@ -81,7 +81,7 @@ def forward_transfer(R: npt.ArrayLike, r: npt.ArrayLike, t: int) -> float:
     :return: the average, NaN if one of its accuracies was not measured; NaN for
         ``t = 1`` for the same reason as in :func:`forgetting`.
     """
-    accuracies = _checked_matrix(R, rows=t - 1, columns=t)
+    accuracies = checked_matrix(R, rows=t - 1, columns=t)
     initial = np.asarray(r, dtype=float)
     if initial.ndim != 1 or len(initial) < t:
         raise ValueError(
@@ -94,9 +94,16 @@ def forward_transfer(R: npt.ArrayLike, r: npt.ArrayLike, t: int) -> float:
     return float((before_learning - initial[1:t]).mean())
 
 
-def _checked_matrix(
+def checked_matrix(
     R: npt.ArrayLike, *, rows: int, columns: int
 ) -> npt.NDArray[np.float64]:
+    """An accuracy matrix as an array.
+
+    :param R: accuracy matrix.
+    :param rows: how many rows it must have at least.
+    :param columns: how many columns it must have at least.
+    :raises ValueError: if it has fewer, or is not a matrix.
+    """
     if columns < 1:
         raise ValueError(f"Domains count from 1, as in the paper; got {columns}.")
     matrix = np.asarray(R, dtype=np.float64)

@@ -21,7 +21,7 @@ from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from PIL import Image
 
-from udil_avalanche.evaluation.formulas import average_accuracy
+from udil_avalanche.evaluation.formulas import average_accuracy, checked_matrix
 from udil_avalanche.files import atomic_write
 
 _DPI = 120
@@ -29,9 +29,9 @@ _COLORMAP = "viridis"
 _MOST_ANNOTATED_DOMAINS = 20
 _MOST_TICKS = 20
 _COEFFICIENTS = (
-    (r"$\alpha_i$", "intra-domain distillation"),
-    (r"$\beta_i$", "cross-domain distillation"),
-    (r"$\gamma_i$", "replay with labels"),
+    r"$\alpha_i$: intra-domain distillation",
+    r"$\beta_i$: cross-domain distillation",
+    r"$\gamma_i$: replay with labels",
 )
 
 
@@ -42,7 +42,7 @@ def plot_accuracy_matrix(R: npt.ArrayLike) -> Figure:
         this domain; NaN cells stay blank.
     :return: the figure.
     """
-    accuracies = _as_matrix(R)
+    accuracies = checked_matrix(R, rows=1, columns=1)
     rows, columns = accuracies.shape
     domains = max(rows, columns)
     cell = 0.6 if domains <= 10 else min(0.4, 8 / domains)
@@ -68,7 +68,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
         this domain; NaN leaves a gap.
     :return: the figure.
     """
-    accuracies = _as_matrix(R)
+    accuracies = checked_matrix(R, rows=1, columns=1)
     rows, columns = accuracies.shape
     after = np.arange(1, rows + 1)
     colors = _line_colors(columns)
@@ -106,22 +106,52 @@ def plot_coefficients(history: Sequence[npt.ArrayLike]) -> Figure:
         the (alpha_i, beta_i, gamma_i) of the past domains i at the end of domain t.
     :return: the figure.
     """
-    coefficients = _as_cube(history)
-    size = len(history)
+    if len(history) == 0:
+        raise ValueError(
+            "The history of coefficients is empty; it starts with domain 2."
+        )
+    coefficients = [np.asarray(entry, dtype=np.float64) for entry in history]
+    for t, values in enumerate(coefficients, start=2):
+        if values.shape != (t - 1, 3):
+            raise ValueError(
+                f"The coefficients of domain {t} have shape {values.shape}; "
+                f"{t - 1} past domains need {(t - 1, 3)}."
+            )
     fig = new_figure(13, 4.8)
     fig.suptitle("Coefficients at the end of each domain")
-    panels = fig.subplots(1, 3, sharey=True)
-    for panel, values, (symbol, meaning) in zip(
-        panels, coefficients, _COEFFICIENTS, strict=True
-    ):
-        image = show_matrix(panel, values, highest=1, first_column=2)
-        panel.set_title(f"{symbol}: {meaning}", fontsize="medium")
+    shown = [
+        (title, 1.0, [values[:, k] for values in coefficients])
+        for k, title in enumerate(_COEFFICIENTS)
+    ]
+    images = show_past_domains(fig, shown)
+    fig.colorbar(images[-1], ax=fig.axes, label="coefficient", pad=0.01)
+    return fig
+
+
+def show_past_domains(
+    fig: Figure, shown: Sequence[tuple[str, float, Sequence[npt.ArrayLike]]]
+) -> list[AxesImage]:
+    """Draw matrices side by side, with a column for each domain that is learned and a
+    row for each past domain.
+
+    :param fig: an empty figure.
+    :param shown: for each matrix its title, the value of the brightest colour, and for
+        each domain t = 2, ..., T the values of the past domains.
+    """
+    panels = fig.subplots(1, len(shown), sharey=True)
+    images = []
+    for panel, (title, highest, columns) in zip(panels, shown, strict=True):
+        size = len(columns)
+        values = np.full((size, size), np.nan)
+        for t, column in enumerate(columns):
+            values[: t + 1, t] = np.asarray(column, dtype=np.float64)
+        images.append(show_matrix(panel, values, highest=highest, first_column=2))
+        panel.set_title(title, fontsize="medium")
         panel.set_xlabel("domain $t$ being learned")
         panel.set_xticks(domain_ticks(2, size + 1, most=10))
     panels[0].set_ylabel("past domain $i$")
     panels[0].set_yticks(domain_ticks(1, size, most=10))
-    fig.colorbar(image, ax=panels, label="coefficient", pad=0.01)
-    return fig
+    return images
 
 
 def show_matrix(
@@ -180,34 +210,6 @@ def _line_colors(count: int) -> ListedColormap:
     # Without the bright end of the colormap: yellow is hard to see on white.
     colors = matplotlib.colormaps[_COLORMAP](np.linspace(0, 0.92, count))
     return ListedColormap(colors)
-
-
-def _as_matrix(R: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    matrix = np.asarray(R, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise ValueError(
-            "An accuracy matrix needs two dimensions and at least one domain; "
-            f"its shape is {matrix.shape}."
-        )
-    return matrix
-
-
-def _as_cube(history: Sequence[npt.ArrayLike]) -> npt.NDArray[np.float64]:
-    """The coefficients as (3, past domain, domain learned), NaN where none exist."""
-    if len(history) == 0:
-        raise ValueError(
-            "The history of coefficients is empty; it starts with domain 2."
-        )
-    cube = np.full((3, len(history), len(history)), np.nan)
-    for column, entry in enumerate(history):
-        values = np.asarray(entry, dtype=np.float64)
-        if values.shape != (column + 1, 3):
-            raise ValueError(
-                f"The coefficients of domain {column + 2} have shape {values.shape}; "
-                f"{column + 1} past domains need {(column + 1, 3)}."
-            )
-        cube[:, : column + 1, column] = values.T
-    return cube
 
 
 def _measured(values: npt.ArrayLike) -> list[int]:
