@@ -25,7 +25,7 @@ def tiny() -> Callable[..., RunSettings]:
         steps = {"epochs": 2, "batch_size": 64, "threads": 1, "save_every": 0}
         if METHODS[strategy].has_memory:
             data["memory"] = 60
-        if hasattr(METHODS[strategy], "memory_batch"):
+        if "memory_batch" in METHODS[strategy].settings.model_fields:
             # Fewer than the memory holds: every step draws at random.
             steps["memory_batch"] = 20
         options = {**data, **model, **steps, "output": str(output), **options}
