@@ -92,6 +92,7 @@ def test_values(written: Any, expected: list[Any]) -> None:
     [
         ("- ER", "must hold lines of key: value"),
         ("strategies: [", "cannot read the sweep"),
+        ("seeds: 2026-99-99", "cannot read the sweep"),
         ({"strategies": "all"}, "name the benchmarks: a list, or all"),
         ({**SMALL, "strategies": ["ERR"]}, "no strategy 'ERR': did you mean ER?"),
         ({**SMALL, "sedes": [1]}, "no entry 'sedes': did you mean seeds?"),

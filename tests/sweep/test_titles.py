@@ -1,7 +1,6 @@
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.sweep.cell import Cell
-from udil_avalanche.sweep.titles import Titles
+from udil_avalanche.sweep.titles import Cell, Titles
 
 
 def test_runs_are_told_apart_by_what_their_method_tries_there() -> None:

@@ -149,18 +149,29 @@ def load_settings(path: Path) -> dict[str, Any]:
     :param path: the file.
     :raises SettingsError: if it holds anything else.
     """
-    try:
-        # Every value as text: it gets its type from the settings, and no tag or
-        # reference in the file has any effect.
-        loaded = yaml.load(path.read_text(), Loader=yaml.BaseLoader)
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise SettingsError(f"cannot read the config file {path}: {reason}") from None
+    # Every value as text: it gets its type from the settings, and no tag or reference
+    # in the file has any effect.
+    loaded = read_yaml(path, "config file", yaml.BaseLoader)
     if not isinstance(loaded, dict) or not all(
         isinstance(part, str) for line in loaded.items() for part in line
     ):
         raise SettingsError(f"the config file {path} must hold lines of key: value")
     return loaded
+
+
+def read_yaml(path: Path, kind: str, loader: type[Any]) -> Any:
+    """What a YAML file holds.
+
+    :param path: the file.
+    :param kind: what it is, for the message.
+    :param loader: decides what the values become.
+    :raises SettingsError: if it cannot be read.
+    """
+    try:
+        return yaml.load(path.read_text(), Loader=loader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(f"cannot read the {kind} {path}: {reason}") from None
 
 
 def _merge(schema: type[RunSettings], stages: list[dict[str, Any]]) -> RunSettings:

@@ -12,11 +12,10 @@ import yaml
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import BENCHMARKS, METHODS, Role, RunSettings
 from udil_avalanche.recipes.names import nearest, plain_name
-from udil_avalanche.recipes.resolve import CONFIGS, current_names, resolve
+from udil_avalanche.recipes.resolve import CONFIGS, current_names, read_yaml, resolve
 from udil_avalanche.recipes.settings import names_with
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
-from udil_avalanche.sweep.cell import Cell
 from udil_avalanche.sweep.entries import (
     combinations,
     mapping_of,
@@ -24,6 +23,7 @@ from udil_avalanche.sweep.entries import (
     values_of,
 )
 from udil_avalanche.sweep.streams import Stream, streams_of
+from udil_avalanche.sweep.titles import Cell
 from udil_avalanche.sweep.variants import variants_of
 
 LONGEST_NAME = 100
@@ -93,7 +93,7 @@ def load_sweep(
     :raises SettingsError: if something in it cannot be run.
     """
     file = Path(file)
-    written = _load(file)
+    written = mapping_of(f"the sweep {file}", read_yaml(file, "sweep", yaml.SafeLoader))
     try:
         return _sweep(file, written, dict(options or {}), list(overrides), configs)
     except SettingsError as error:
@@ -186,15 +186,6 @@ def _budget(
     if len(combinations(fixed)) > 1:
         raise SettingsError("in a search, the settings that vary belong in its ranges")
     return budget_of(mapping_of("search", written["search"]), strategies, sizes)
-
-
-def _load(file: Path) -> dict[str, Any]:
-    try:
-        loaded = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise SettingsError(f"cannot read the sweep {file}: {reason}") from None
-    return mapping_of(f"the sweep {file}", loaded)
 
 
 def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list[str]:

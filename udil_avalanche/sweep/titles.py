@@ -1,15 +1,32 @@
-"""Short names for the runs of a sweep."""
+"""Where the runs of a sweep belong, and short names for them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from udil_avalanche.formatting import differing, settings_in_words
+from udil_avalanche.formatting import differing, in_parentheses, settings_in_words
 from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.runs.run_folder import RunFolder
-from udil_avalanche.sweep.cell import Cell
 
 ALWAYS_NAMED = ("memory", "seed")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the runs of a sweep that differ in their seed have in common.
+
+    :param strategy: how they learn.
+    :param stream: what they learn: the name of a stream, or of a benchmark.
+    :param variant: the name of their variant; empty if there are none.
+    """
+
+    strategy: str
+    stream: str
+    variant: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.strategy}{in_parentheses(self.variant)} on {self.stream}"
 
 
 class Titles:

@@ -11,6 +11,7 @@ from pathlib import Path
 from udil_avalanche.benchmarks.fetching.download import FetchError
 from udil_avalanche.benchmarks.fetching.mnist_files import MnistImages, read_raw
 from udil_avalanche.benchmarks.fetching.raw_files import (
+    NAMES,
     DataUnavailable,
     RawFiles,
     Source,
@@ -18,20 +19,13 @@ from udil_avalanche.benchmarks.fetching.raw_files import (
 
 logger = logging.getLogger(__name__)
 
-SHA256 = {
-    "train-images-idx3-ubyte": (
-        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
-    ),
-    "train-labels-idx1-ubyte": (
-        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"
-    ),
-    "t10k-images-idx3-ubyte": (
-        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"
-    ),
-    "t10k-labels-idx1-ubyte": (
-        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
-    ),
-}
+_CHECKSUMS = (  # In the order of NAMES.
+    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+)
+SHA256 = dict(zip(NAMES, _CHECKSUMS, strict=True))
 """The raw files and their checksums."""
 
 FASHION_MNIST_FILES = RawFiles("Fashion-MNIST", SHA256)

@@ -11,22 +11,15 @@ from pathlib import Path
 from typing import IO, cast
 
 from udil_avalanche.benchmarks.fetching.download import FetchError, leads_outside
-from udil_avalanche.benchmarks.fetching.raw_files import RawFiles
+from udil_avalanche.benchmarks.fetching.raw_files import NAMES, RawFiles
 
-SHA256 = {
-    "train-images-idx3-ubyte": (
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-    ),
-    "train-labels-idx1-ubyte": (
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-    ),
-    "t10k-images-idx3-ubyte": (
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-    ),
-    "t10k-labels-idx1-ubyte": (
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-    ),
-}
+_CHECKSUMS = (  # In the order of NAMES.
+    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+)
+SHA256 = dict(zip(NAMES, _CHECKSUMS, strict=True))
 """The raw files and their checksums."""
 
 MNIST_FILES = RawFiles("MNIST", SHA256)

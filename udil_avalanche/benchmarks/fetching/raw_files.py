@@ -28,6 +28,14 @@ logger = logging.getLogger(__name__)
 
 Source = Callable[[Path], None]
 
+NAMES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+"""The files of MNIST, and of every data set in its format."""
+
 LARGEST_BYTES = 16 + 60_000 * 28 * 28
 """Size of the largest raw file; never unpack much more than that."""
 
