@@ -76,7 +76,7 @@ def main_parser() -> argparse.ArgumentParser:
         usage="%(prog)s --strategy NAME --benchmark NAME [options] [key=value ...]"
         "\n       %(prog)s COMMAND ...",
         description="Domain incremental learning: one run, many, and their report.",
-        epilog="Without a command, it is run. See COMMAND --help for more.",
+        epilog="The command run may be left out. See COMMAND --help for more.",
         allow_abbrev=False,
     )
     parser.set_defaults(main_parser=parser, takes_settings=False)

@@ -132,5 +132,5 @@ def _amount(written: str) -> float:
     except ValueError:
         amount = math.nan
     if not 0 <= amount < math.inf:
-        raise argparse.ArgumentTypeError(f"{written} is not an amount")
+        raise argparse.ArgumentTypeError(f"{written} is not a number from 0 on")
     return amount

@@ -14,7 +14,7 @@ NORMAL = 1.4826
 """Standard deviation of a normal distribution, in median absolute deviations."""
 
 OUTLIERS_FROM = 5.0
-"""Values further from the median, in such deviations, count as if they were there."""
+"""Values further from the median, in such deviations, are moved to this distance."""
 
 ROUNDING = 1e-6
 """Differences from the median that are smaller, relative to it, are rounding errors of
@@ -68,8 +68,8 @@ class Standardise(nn.Module):
         are median absolute ones, times 1.4826, which outliers do not move. (They would
         not do as the scale itself: a skewed feature's tail would become too large.)
 
-        They are taken over the samples that differ from the median. So what a feature
-        has that is nearly always 0 is not taken for outliers.
+        They are taken over the samples that differ from the median. So the few other
+        values of a feature that is nearly always 0 do not count as outliers.
 
         A feature that is constant has no deviation to go by. Later domains may still
         change it. A tenth of its value counts as its deviation, or 1 if it is 0: small

@@ -20,7 +20,7 @@ from udil_avalanche.errors import SettingsError
 
 
 class Role(Enum):
-    """What a setting changes. Written into its annotation; METHOD unless said."""
+    """What a setting changes. Written into its annotation; METHOD if none is."""
 
     TASK = "what is learned"
     METHOD = "how it is learned"

@@ -44,7 +44,7 @@ class Budget:
             if run.seed < FIRST_SEED_FOR_CHOOSING:
                 raise SettingsError(
                     f"a search runs on seeds from {FIRST_SEED_FOR_CHOOSING} on, which "
-                    f"are not reported; this one has {run.seed}"
+                    f"are not reported; this one has seed {run.seed}"
                 )
             if run.validation <= 0:
                 raise SettingsError(

@@ -156,7 +156,7 @@ def _sweep(
 
 
 def _streams(written: dict[str, Any], strategies: list[str]) -> list[Stream]:
-    """The streams; if the sweep has only benchmarks, these, without names."""
+    """The streams of a sweep; if it has none, its benchmarks, without names."""
     if "streams" not in written:
         benchmarks = _names(written, "benchmarks", BENCHMARKS)
         return [Stream("", benchmark) for benchmark in benchmarks]

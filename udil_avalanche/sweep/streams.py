@@ -1,4 +1,4 @@
-"""The streams of a sweep: benchmarks by a name, each with settings of its own."""
+"""The streams of a sweep: named benchmarks, each with its own settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The variants of a sweep: settings by a name, tried one set at a time."""
+"""The variants of a sweep: named sets of settings, tried one at a time."""
 
 from typing import Any
 

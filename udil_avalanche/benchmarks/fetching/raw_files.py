@@ -91,7 +91,7 @@ class RawFiles:
         except OSError as error:
             raise DataUnavailable(
                 f"{self.title} cannot be kept in {folder}: {error}\n"
-                "Choose a data folder in which you may read and write."
+                "Choose a data folder that you can read and write."
             ) from error
         return missing, failures
 

@@ -50,7 +50,7 @@ class Strategy(Protocol):
         """Learn one experience or several."""
 
     def make_optimizer(self, *, reset_optimizer_state: bool = False) -> None:
-        """Tell the optimizer of the model's parameters."""
+        """Tell the optimizer about the model's parameters."""
 
 
 class Plugin(SupervisedPlugin):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""A stop when the loss is no longer finite."""
+"""Stops training when the loss is no longer finite."""
 
 import math
 from typing import Any

@@ -1,1 +1,1 @@
-"""One recipe a benchmark."""
+"""One recipe per benchmark."""

@@ -12,7 +12,7 @@ from udil_avalanche.recipes.types import DomainScenario, Module
 
 
 class HDBallsSettings(RunSettings):
-    """High-dimensional Gaussian balls, two classes: half of each ball."""
+    """High-dimensional Gaussian balls; the two halves of each are the classes."""
 
     dimensions: Annotated[int, Role.TASK] = Field(100, ge=2)
     """dimensions of the space"""

@@ -1,1 +1,1 @@
-"""One recipe a method."""
+"""One recipe per method."""
