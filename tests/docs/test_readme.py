@@ -10,13 +10,22 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTAL
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda code: code.splitlines()[0])
-def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example(
+    example: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(compile(example, str(README), "exec"), names)
-    strategy = names["strategy"]
-    assert strategy.clock.train_exp_counter == 3  # type: ignore[attr-defined]
+    if "learner" in names:
+        assert (tmp_path / "model" / "current").read_text() == "2\n"
+        assert "a new domain: update" in capsys.readouterr().out
+    else:
+        strategy = names["strategy"]
+        assert strategy.clock.train_exp_counter == 3  # type: ignore[attr-defined]
 
 
-def test_there_are_examples_of_composition_and_of_logging() -> None:
-    assert len(EXAMPLES) == 2
+def test_there_are_examples_of_learning_composition_and_logging() -> None:
+    assert len(EXAMPLES) == 3
