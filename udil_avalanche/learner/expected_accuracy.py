@@ -43,11 +43,10 @@ def expected_accuracy(
     reserve stay below as the model is wrong about. The share of new samples above it is
     the expected accuracy.
 
-    Of the estimates that were tried, this was the nearest on rotated MNIST. Differences
-    of confidences, calibrated confidences and thresholded margins were as good near the
-    domains learned, and 15 to 20 points too high 30 degrees further, where this one was
-    wrong by at most 4. Further away it is too high, too (by 8 to 11 points at 40
-    degrees, 27 to 30 at 60): a network is sure of itself where nothing is known. So
+    Differences of confidences, calibrated confidences and thresholded margins were
+    tried as well, and were much too high on a new domain of rotated MNIST;
+    ``python -m bench.drift`` shows what this one is worth there. Far away from all
+    domains it is too high, too: a network is sure of itself where nothing is known. So
     read it together with the divergence.
 
     The interval adds up three doubts: the number of new samples; the number of samples
