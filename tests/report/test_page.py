@@ -83,11 +83,16 @@ def test_figures_over_ranges_of_domains_lead_to_their_runs(
     make_run("ER", "rotated_mnist")
     file = tmp_path / "report.html"
     assert main(["report", str(tmp_path), "--html", str(file)]) == 0
-    _, _, ranges = file.read_text().partition('<details class="more-metrics">')
-    ours = re.findall(r'<td class="ours">(.*?)</td>', ranges)
-    assert len(ours) == 4
-    for figure in ours:
-        assert re.fullmatch(r'<a href="#cell-[^"]+">[\d.]+</a>', figure)
+    text = file.read_text()
+    headings = re.findall(r"<th>(?:A<sub>)([\d:]+)</sub></th>", text)
+    assert headings == ["1:5", "6:10", "11:15", "16:20"]
+    [er] = re.findall(r'<tr><th class="text">ER</th>.*?</tr>', text, re.DOTALL)
+    cells = re.findall(r'<td class="figure rank-\d">(.*?)</td>', er)
+    assert len(cells) == 6
+    for cell in cells:
+        ours, theirs = r'<a href="#cell-[^"]+">[\d.]+</a>', r"[\d.]+ ± [\d.]+"
+        difference = r'<span class="">[+-][\d.]+</span>'
+        assert re.fullmatch(f"{ours}<small>{theirs}{difference}</small>", cell)
 
 
 def test_the_command_repeats_the_same_run(make_run: Any, tmp_path: Path) -> None:
@@ -136,11 +141,10 @@ def test_what_is_missing_is_shown_as_missing(make_run: Any, tmp_path: Path) -> N
     assert len(commands) == 11
     missing = "--strategy UDIL --benchmark rotated_mnist --memory 200 --seed 0"
     assert f"python run_experiments.py {missing}" in commands
-    assert "No runs yet (configs/sweeps has a sweep for each): HD-Balls, 400" in text
+    assert "<li>HD-Balls, 400 samples in memory: 14 figures (GEM, A-GEM, " in text
     assert "Embeddings" not in text and "Coefficients" not in text
     # After each domain but the last it has 80 + 5 * 20 / 19 percent.
-    assert '<th colspan="2">domains 1-5</th>' in text
-    assert len(re.findall(r'<td class="ours"><a [^>]*>85.3</a></td>', text)) == 3
+    assert len(re.findall(r'<td class="figure rank-1"><a [^>]*>85.3</a>', text)) == 3
 
 
 def test_the_embeddings_are_those_of_the_first_seed_that_has_them(

@@ -9,7 +9,7 @@ import pytest
 from udil_avalanche import recipes
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.report import paper
-from udil_avalanche.report.collect import RunCollection, collect
+from udil_avalanche.report.collect import collect
 from udil_avalanche.report.paper import (
     MEMORY_SIZES,
     METHODS,
@@ -18,7 +18,7 @@ from udil_avalanche.report.paper import (
 from udil_avalanche.report.rerun_commands import rerun_command
 from udil_avalanche.report.seed_groups import seed_groups_of
 from udil_avalanche.report.statistic import Statistic
-from udil_avalanche.report.tables import Row, Table, remarks, tables_of
+from udil_avalanche.report.tables import Row, Table, tables_of
 from udil_avalanche.runs.run_folder import RunFolder
 
 
@@ -158,9 +158,29 @@ def test_each_memory_size_has_a_table_with_the_methods_that_have_none(
     assert row_of(small, "ER").figures["avg_acc"].paper != (
         row_of(large, "ER").figures["avg_acc"].paper
     )
-    [missing] = remarks([small, large], RunCollection())
-    assert "Rotated MNIST, 400 samples in memory" in missing
-    assert "Rotated MNIST, 800 samples in memory" not in missing
+
+
+def test_a_table_has_all_metrics_of_the_papers(make_run: Any, tmp_path: Path) -> None:
+    """Quarters of the stream, from the stored matrix; and forward transfer only where
+    the paper has it."""
+    for seed in range(2):
+        make_run("ER", "rotated_mnist", accuracy=70.0 + seed, lost=9.5, seed=seed)
+    make_run("ER", "rotated_mnist", domains=5)
+    table, other = tables(tmp_path)
+    quarters = ["avg_acc_1_5", "avg_acc_6_10", "avg_acc_11_15", "avg_acc_16_20"]
+    assert table.metrics == [*quarters, "avg_acc", "forgetting"]
+    assert other.metrics == ["avg_acc", "forgetting"], "not the paper's data"
+    figures = row_of(table, "ER").figures
+    assert list(figures) == table.metrics
+    # 70 and 71 percent after the last domain, 10 more after each earlier one.
+    for metric, mean in zip(quarters, (80.5, 80.5, 80.5, 78.5), strict=True):
+        ours, theirs = figures[metric].ours, figures[metric].paper
+        assert ours is not None and theirs is not None
+        assert ours.mean == pytest.approx(mean)
+        assert ours.deviation == pytest.approx(0.5**0.5)
+        assert theirs == paper.figure("rotated_mnist", 400, "ER", metric)
+        assert figures[metric].rank == 1
+    assert "forward_transfer" in paper.metrics("seq_core50")
 
 
 def test_different_settings_of_a_method_are_never_mixed(

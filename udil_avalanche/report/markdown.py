@@ -4,13 +4,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from udil_avalanche.formatting import duration, megabytes, number_list
+from udil_avalanche.report import paper
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.comparison import Comparison
 from udil_avalanche.report.comparison_markdown import comparison_markdown
+from udil_avalanche.report.coverage import Coverage, coverage
 from udil_avalanche.report.origin import commit_of, origins
 from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
 from udil_avalanche.report.seed_groups import SeedGroup
-from udil_avalanche.report.tables import Figure, Row, Table, groups_of, remarks
+from udil_avalanche.report.tables import METRICS, Figure, Row, Table, groups_of
 
 LEGEND = """\
 Percent, mean ± standard deviation (n - 1) over the seeds, next to the paper's.
@@ -26,6 +28,13 @@ HEADINGS = (
     *("forgetting", "paper", "difference"),
     *("time", "peak memory"),
 )
+
+LEGEND_OF_COVERAGE = """\
+Better and worse: beyond our standard deviation and the paper's. A method with several
+rows counts by the first: UDIL by its default, not by its tuned settings."""
+
+LEGEND_OF_RANGES = """\
+A_{t1:t2} is the mean of the average accuracies after domains t1 to t2."""
 
 _RANKS = {0: "{}", 1: "**{}**", 2: "*{}*"}
 
@@ -47,9 +56,11 @@ def markdown(
     """
     linked = folder is not None
     parts = [comparison_markdown(each, linked) for each in comparisons]
+    counted = coverage(tables)
+    parts += [] if counted is None else [_coverage(counted)]
     parts += [LEGEND] if tables else []
     parts += [_table(table, linked) for table in tables]
-    parts += remarks(tables, found)
+    parts += [f"Runs left out: {found.reasons}."] if found.left_out else []
     if folder is not None:
         missing = missing_runs(tables)
         if missing:
@@ -64,21 +75,53 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
+def _coverage(counted: Coverage) -> str:
+    said = [f"**{counted.line}**", LEGEND_OF_COVERAGE]
+    if counted.rest:
+        said.append("Not measured:\n\n" + _list(counted.rest))
+    return "\n\n".join(said)
+
+
 def _table(table: Table, linked: bool) -> str:
-    lines = [HEADINGS, ["---"] * len(HEADINGS)]
-    lines += [_row(row, linked) for row in table.rows]
-    return f"## {table.title}\n\n" + "\n".join(f"| {' | '.join(ln)} |" for ln in lines)
+    rows = [_row(row, linked) for row in table.rows]
+    parts = [f"## {table.title}", _lines(HEADINGS, rows)]
+    if table.more_metrics:
+        headings = ["method"]
+        for metric in table.more_metrics:
+            headings += [paper.heading(metric), "paper"]
+        rows = [_more(table, row, linked) for row in table.rows if _has_more(row)]
+        parts += [LEGEND_OF_RANGES, _lines(headings, rows)]
+    return "\n\n".join(parts)
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _row(row: Row, linked: bool) -> list[str]:
     group = row.group
     entries = [row.memory, row.name, number_list(group.seeds) or "missing"]
-    for figure in row.figures.values():
+    for figure in (row.figures[metric] for metric in METRICS):
         ours = _ours(figure, group, linked)
         entries += [ours, str(figure.paper or "-"), figure.difference]
     if not group.runs:
         return [*entries, "-", "-"]
     return [*entries, duration(group.seconds), megabytes(group.peak_memory)]
+
+
+def _has_more(row: Row) -> bool:
+    """Whether a row has a figure, ours or the paper's, beyond those of every table."""
+    more = [row.figures[metric] for metric in row.figures if metric not in METRICS]
+    return any(figure.ours or figure.paper for figure in more)
+
+
+def _more(table: Table, row: Row, linked: bool) -> list[str]:
+    entries = [row.name]
+    for figure in (row.figures[metric] for metric in table.more_metrics):
+        ours = _ours(figure, row.group, linked)
+        entries += [f"{ours}{figure.mark}", str(figure.paper or "-")]
+    return entries
 
 
 def _ours(figure: Figure, group: SeedGroup, linked: bool) -> str:

@@ -6,14 +6,15 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from udil_avalanche import formatting
-from udil_avalanche.report import comparison_markdown, pictures
+from udil_avalanche.report import comparison_markdown, markdown, paper, pictures
 from udil_avalanche.report.advice import advice
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.comparison import Comparison
 from udil_avalanche.report.comparison_picture import comparison_picture
+from udil_avalanche.report.coverage import coverage
 from udil_avalanche.report.origin import commit_of, origins
 from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
-from udil_avalanche.report.tables import Table, groups_of, remarks
+from udil_avalanche.report.tables import METRICS, Table, groups_of
 
 
 def page(
@@ -41,7 +42,9 @@ def page(
         comparisons=comparisons,
         groups=groups_of(tables, comparisons),
         missing_runs=missing_runs(tables),
-        remarks=remarks(tables, found),
+        left_out=found.reasons,
+        coverage=coverage(tables),
+        METRICS=METRICS,
         origins=origins(found.used),
         folder=folder,
         advice=advice,
@@ -49,14 +52,9 @@ def page(
         commit_of=commit_of,
         comparison_picture=comparison_picture,
         formatting=formatting,
-        heading=_heading,
+        heading=paper.heading,
         legends=comparison_markdown,
+        markdown=markdown,
         pictures=pictures,
         rerun_command=rerun_command,
     )
-
-
-def _heading(metric: str) -> str:
-    """``domains 1-5`` for ``avg_acc_1_5``, or the metric with spaces."""
-    *_, first, last = metric.split("_")
-    return f"domains {first}-{last}" if first.isdigit() else metric.replace("_", " ")

@@ -5,9 +5,10 @@ module, not its names: ``paper.figure(...)``.
 """
 
 import csv
+import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from udil_avalanche import recipes
 from udil_avalanche.formatting import in_parentheses, settings_in_words
@@ -18,24 +19,39 @@ NO_MEMORY, ALL_DATA = "-", "∞"
 training."""
 
 
-def _read_figures() -> dict[tuple[str, str, str, str], Statistic]:
+class Place(NamedTuple):
+    """Where a figure is in the paper's tables.
+
+    :param benchmark: name of the benchmark.
+    :param memory: what the memory column shows.
+    :param method: name of the method.
+    :param metric: name of the metric.
+    """
+
+    benchmark: str
+    memory: str
+    method: str
+    metric: str
+
+
+def _read_figures() -> dict[Place, Statistic | None]:
     table = files("udil_avalanche.report").joinpath("paper_tables.csv").read_text()
     _, *rows = csv.reader(table.splitlines())
     labels = {"": NO_MEMORY, "inf": ALL_DATA}
     return {
-        (benchmark, labels.get(memory, memory), method, metric): Statistic(
-            float(mean), float(deviation)
+        Place(benchmark, labels.get(memory, memory), method, metric): (
+            None if mean == "oom" else Statistic(float(mean), float(deviation))
         )
         for benchmark, memory, method, metric, mean, deviation in rows
-        if mean != "oom"  # the authors ran out of memory
     }
 
 
-_FIGURES = _read_figures()
+FIGURES = _read_figures()
+"""All figures of the paper's tables; None where its authors ran out of memory."""
 
 
 def _memory_sizes(benchmark: str) -> list[int]:
-    sizes = {memory for name, memory, _, _ in _FIGURES if name == benchmark}
+    sizes = {each.memory for each in FIGURES if each.benchmark == benchmark}
     return sorted(int(size) for size in sizes if size.isdigit())
 
 
@@ -55,7 +71,7 @@ def has_memory(method: str) -> bool:
     return recipes.METHODS[method].has_memory
 
 
-PAPER_METHODS = tuple(dict.fromkeys(method for _, _, method, _ in _FIGURES))
+PAPER_METHODS = tuple(dict.fromkeys(place.method for place in FIGURES))
 """The methods of the paper's tables, in their order."""
 
 _ALL = dict.fromkeys([*PAPER_METHODS, *recipes.METHODS])
@@ -103,7 +119,8 @@ def figure(
     :param method: name of the method.
     :param metric: such as ``avg_acc`` or ``forgetting``.
     """
-    return _FIGURES.get((benchmark, memory_label(method, memory), method, metric))
+    label = memory_label(method, memory)
+    return FIGURES.get(Place(benchmark, label, method, metric))
 
 
 def metrics(benchmark: str) -> list[str]:
@@ -111,4 +128,17 @@ def metrics(benchmark: str) -> list[str]:
 
     :param benchmark: name of the benchmark.
     """
-    return list(dict.fromkeys(key[3] for key in _FIGURES if key[0] == benchmark))
+    here = [place.metric for place in FIGURES if place.benchmark == benchmark]
+    return list(dict.fromkeys(here))
+
+
+def heading(metric: str) -> str:
+    """A metric as the paper writes it: ``A_{1:5}`` for ``avg_acc_1_5``; others in
+    words.
+
+    :param metric: name of the metric.
+    """
+    domains = re.fullmatch(r"avg_acc_(\d+)_(\d+)", metric)
+    if domains is not None:
+        return "A_{{{}:{}}}".format(*domains.groups())
+    return {"avg_acc": "average accuracy"}.get(metric, metric.replace("_", " "))

@@ -6,14 +6,13 @@ from typing import Any
 
 from udil_avalanche.formatting import in_parentheses
 from udil_avalanche.report import paper
-from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.comparison import Comparison
 from udil_avalanche.report.run import Run
 from udil_avalanche.report.seed_groups import SeedGroup, group_by, seed_groups_of
 from udil_avalanche.report.statistic import Statistic
 
 METRICS = ("avg_acc", "forgetting")
-"""The metrics of the tables."""
+"""The metrics that every table has."""
 
 _MARKS = {"": "", "better": " ▲", "worse": " ▼"}
 
@@ -52,12 +51,17 @@ class Figure:
         return "better" if is_higher == more_is_better(self.metric) else "worse"
 
     @property
+    def mark(self) -> str:
+        """The verdict as a sign after a space; empty if there is none."""
+        return _MARKS[self.verdict]
+
+    @property
     def difference(self) -> str:
         """Ours minus the paper's, with a mark if it is clear; a dash if one of them is
         missing."""
         if self.ours is None or self.paper is None:
             return "-"
-        return f"{self.ours.mean - self.paper.mean:+.1f}{_MARKS[self.verdict]}"
+        return f"{self.ours.mean - self.paper.mean:+.1f}{self.mark}"
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Row:
     :param method: its name.
     :param memory: what the memory column shows.
     :param group: its runs, perhaps none.
-    :param figures: the figures of the table by metric.
+    :param figures: the figures of the table by metric, all of its metrics.
     """
 
     method: str
@@ -128,10 +132,16 @@ class Table:
         return [row for row in self.rows if row.figures["avg_acc"].ours is not None]
 
     @property
+    def metrics(self) -> list[str]:
+        """All metrics that the paper reports for the benchmark, in its order; on data
+        that the paper does not have, those that every table has."""
+        of_paper = paper.metrics(self.benchmark) if self.is_comparable else []
+        return of_paper or list(METRICS)
+
+    @property
     def more_metrics(self) -> list[str]:
         """The metrics that only the paper's larger tables have."""
-        metrics = paper.metrics(self.benchmark) if self.is_comparable else []
-        return [metric for metric in metrics if metric not in METRICS]
+        return [metric for metric in self.metrics if metric not in METRICS]
 
     def figure(self, method: str, group: SeedGroup, metric: str) -> Figure:
         """A metric of a method, ours and the paper's.
@@ -187,30 +197,6 @@ def groups_of(
     return list(found.values())
 
 
-def remarks(tables: Sequence[Table], found: RunCollection) -> list[str]:
-    """What the tables do not show: benchmarks of the paper without runs, and runs that
-    were left out.
-
-    :param tables: the tables.
-    :param found: the runs that they were made from.
-    """
-    said = []
-    present = {(each.benchmark, each.memory) for each in tables if not each.problem}
-    absent = [
-        paper.task_title(benchmark, {}, memory)
-        for benchmark, sizes in paper.MEMORY_SIZES.items()
-        for memory in sizes
-        if (benchmark, memory) not in present
-    ]
-    if tables and absent:
-        said.append(
-            f"No runs yet (configs/sweeps has a sweep for each): {'; '.join(absent)}."
-        )
-    if found.left_out:
-        said.append(f"Runs left out: {found.reasons}.")
-    return said
-
-
 def _memory_sizes(groups: Sequence[SeedGroup]) -> list[int | None]:
     runs = [group.first for group in groups]
     sizes = {run.memory for run in runs if paper.has_memory(run.method)}
@@ -233,9 +219,11 @@ def _table(memory: int | None, groups: Sequence[SeedGroup]) -> Table:
             found = [SeedGroup()]
         label = paper.memory_label(method, memory)
         for group in found:
-            figures = {each: table.figure(method, group, each) for each in METRICS}
+            figures = {
+                each: table.figure(method, group, each) for each in table.metrics
+            }
             table.rows.append(Row(method, label, group, figures))
-    for metric in METRICS:
+    for metric in table.metrics:
         _rank(metric, table.rows)
     return table
 
