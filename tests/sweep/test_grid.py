@@ -1,3 +1,4 @@
+import itertools
 import re
 import types
 import typing
@@ -10,6 +11,7 @@ import yaml
 from udil_avalanche.cli.main import main
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
+from udil_avalanche.recipes.identity import fingerprint
 from udil_avalanche.recipes.resolve import from_dict, resolve
 from udil_avalanche.recipes.settings import FIRST_SEED_FOR_CHOOSING
 from udil_avalanche.report.paper import MEMORY_SIZES
@@ -139,6 +141,14 @@ def test_values(written: Any, expected: list[Any]) -> None:
         ({**SMALL, "settings": {"seed": [5, 6]}}, "settings: set seed by seeds"),
         ({**SMALL, "settings": {"threads": 4}}, "settings: set threads by --threads"),
         (
+            {**SMALL, "seeds": [100], "search": {**SEARCH, "final_seeds": [1, 100]}},
+            "final_seeds are reported: whole numbers below 100",
+        ),
+        (
+            {**SMALL, "seeds": [100], "search": {**SEARCH, "domains": 0}},
+            "domains of search: how many of the first ones are learned",
+        ),
+        (
             {**SMALL, "seeds": 100, "search": SEARCH, "settings": {"epochs": [1, 2]}},
             "in a search, the settings that vary belong in its ranges",
         ),
@@ -261,13 +271,87 @@ def test_the_sweeps_cover_the_tables_of_the_paper(
         for run in runs
         if not run.validation and run.seed < FIRST_SEED_FOR_CHOOSING
     }
+    # The paper has HD-Balls with 400 only; the sweeps have it with all sizes.
+    sizes = {**MEMORY_SIZES, "hd_balls": [200, 400, 800]}
     assert planned == {
         (benchmark, memory if METHODS[method].has_memory else 0, method, seed)
         for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist", "seq_core50")
-        for memory in MEMORY_SIZES[benchmark]
+        for memory in sizes[benchmark]
         for method in METHODS
         for seed in range(3)
     }
+
+
+@pytest.mark.parametrize("memory", [200, 400, 800])
+def test_udil_has_two_rows_at_every_size(
+    memory: int, of_the_project: dict[Path, list[RunSettings]]
+) -> None:
+    """By its default, and by what was searched for each benchmark."""
+    name = "main_table" if memory == 400 else f"memory_{memory}"
+    runs = of_the_project[SWEEPS / f"{name}.yaml"]
+    expected = []
+    for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist"):
+        tuned = SWEEPS.parent / "tuned" / benchmark / "udil.yaml"
+        for seed, file in itertools.product(range(3), (None, tuned)):
+            options = {"memory": memory, "seed": seed}
+            expected.append(
+                fingerprint(
+                    resolve("UDIL", benchmark, config_file=file, options=options)
+                )
+            )
+    found = [fingerprint(run) for run in runs if run.strategy == "UDIL"]
+    assert sorted(found) == sorted(expected) and len(set(found)) == 18
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """Files of settings: the usual one of ER, and others of ER and SI."""
+    for name, lr in {
+        "hd_balls/er": 0.3,
+        "a/hd_balls/er": 0.4,
+        "b/hd_balls/si": 2,
+    }.items():
+        file = tmp_path / f"{name}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"lr: {lr}\nepochs: 3\n" if lr == 0.3 else f"lr: {lr}\n")
+    return tmp_path
+
+
+def test_several_folders_of_configs(folders: Path, load: Any) -> None:
+    """A method goes by those that have a file for it; the usual ones lie below."""
+    written = {**SMALL, "seeds": 0, "configs": ["default", "a", str(folders / "b")]}
+    sweep = load(written)
+    by_variant = {
+        (run.strategy, sweep.cells[RunFolder.of(run).path].variant): (
+            run.lr,
+            run.epochs,
+        )
+        for run in sweep.runs
+    }
+    assert by_variant == {
+        ("ER", ""): (0.3, 3),
+        ("ER", "a"): (0.4, 3),
+        ("SI", ""): (0.5, 10),
+        ("SI", "b"): (2, 10),
+    }
+
+
+@pytest.mark.parametrize(
+    ("configs", "answer"),
+    [
+        ("a", "a has no file for SI on hd_balls"),
+        (["a", "c"], "there is no folder c"),
+        (["a", "a"], "the same folder is named twice"),
+        ([], "configs: the list of values is empty"),
+    ],
+)
+def test_folders_of_configs_that_cannot_be_used(
+    configs: Any, answer: str, folders: Path, load: Any
+) -> None:
+    with pytest.raises(SettingsError, match=answer):
+        load({**SMALL, "configs": configs})
+    with pytest.raises(SettingsError, match="from one folder of configs"):
+        load({**SMALL, "seeds": 100, "search": SEARCH, "configs": ["none", "default"]})
 
 
 def test_the_examples_of_the_page_on_sweeps_can_be_run(tmp_path: Path) -> None:
@@ -278,7 +362,7 @@ def test_the_examples_of_the_page_on_sweeps_can_be_run(tmp_path: Path) -> None:
         file = tmp_path / "example.yaml"
         file.write_text(example)
         counts.append(len(load_sweep(file).runs))
-    assert counts == [2 * 2 * 3 * 3 * 3, 2 * 2 * 2, 2 * 2, 2 * 6 * 2]
+    assert counts == [2 * 2 * 3 * 3 * 3, 2 * 2 * 2, 2 * 2, 3, 2 * 6 * 2, 2 * 3]
 
 
 def test_null_is_a_value(load: Any) -> None:

@@ -2,15 +2,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
+from udil_avalanche.benchmarks.shifts import draw_permutations, draw_rotations
 from udil_avalanche.cli.main import main
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.runs.search_record import read_search
 from udil_avalanche.sweep.grid import Sweep, load_sweep
-from udil_avalanche.sweep.search import choose, write_choice
+from udil_avalanche.sweep.search import (
+    choose,
+    final_runs,
+    search_record,
+    write_choice,
+)
 
 RATES = [0.1, 0.2, 0.5]
 
@@ -192,3 +200,123 @@ def test_a_choice_of_nothing_but_defaults_can_be_used(tmp_path: Path) -> None:
     write_choice(choice, tmp_path / "chosen", sweep)
     chosen = resolve("ER", "hd_balls", configs=tmp_path / "chosen")
     assert as_dict(chosen) == as_dict(default)
+
+
+@pytest.fixture
+def blind(tmp_path: Path) -> Sweep:
+    """A search that looks at the first two of four domains."""
+    written = {
+        "strategies": ["ER", "SI"],
+        "benchmarks": ["hd_balls"],
+        "memory": 50,
+        "seeds": [100],
+        "settings": {"domains": 4, "train_per_domain": 64, "test_per_domain": 32},
+        "search": {
+            "trials": 3,
+            "domains": 2,
+            "final_seeds": [0, 1],
+            "ranges": {"all": {"lr": RATES}},
+        },
+    }
+    file = tmp_path / "blind.yaml"
+    file.write_text(yaml.dump(written))
+    options = {"output": str(tmp_path / "runs"), "threads": 1}
+    return load_sweep(file, options=options)
+
+
+def test_trials_look_at_the_first_domains_only(blind: Sweep) -> None:
+    assert {run.domains for run in blind.runs} == {2}
+    assert {run.domains for run in blind.whole.values()} == {4}
+    again = load_sweep(blind.file, overrides=["Domains=3"])
+    assert {run.domains for run in again.runs} == {2}, "that is for the search to say"
+    assert {run.domains for run in again.whole.values()} == {3}
+
+
+def test_a_shorter_stream_has_the_domains_that_the_whole_begins_with() -> None:
+    """So a trial sees what anybody sees who waits for the first domains, not, for
+    instance, five angles from the whole range."""
+    seed = torch.Generator().manual_seed
+    for domains in (5, 20):
+        for t, shift in enumerate(draw_rotations(domains, 9, seed(3))[:5]):
+            assert 9 * t <= shift.keywords["degrees"] < 9 * (t + 1)
+    few, many = (draw_permutations(domains, seed(3)) for domains in (5, 20))
+    for short, whole in zip(few, many[:5], strict=True):
+        assert torch.equal(short.keywords["order"], whole.keywords["order"])
+
+
+def test_what_is_chosen_learns_the_whole_stream_on_reported_seeds(
+    blind: Sweep, tmp_path: Path
+) -> None:
+    for run in blind.runs:
+        finish(run, 100 * run.lr if run.strategy == "ER" else 90 - 100 * run.lr)
+    choices = list(choose(blind))
+    finals = final_runs(choices, blind)
+    assert [(run.seed, run.strategy, run.lr) for run in finals] == [
+        (0, "ER", 0.5),
+        (0, "SI", 0.1),
+        (1, "ER", 0.5),
+        (1, "SI", 0.1),
+    ]
+    assert {(run.domains, run.validation) for run in finals} == {(4, 0)}
+    assert {run.train_per_domain for run in finals} == {64}
+    file = write_choice(choices[0], tmp_path / "chosen", blind)
+    assert "on the first 2 domains" in file.read_text()
+    by_file = resolve(
+        *("ER", "hd_balls"),
+        configs=tmp_path / "chosen",
+        options={"memory": 50, "seed": 1},
+    )
+    assert RunFolder.of(by_file).path.name == RunFolder.of(finals[2]).path.name
+
+
+def test_the_record_tells_the_trials_and_what_they_cost(
+    blind: Sweep, tmp_path: Path
+) -> None:
+    for run in blind.runs:
+        if (run.strategy, run.lr) != ("SI", 0.2):
+            finish(run, 100 * run.lr)
+    choices = list(choose(blind))
+    record = search_record(choices, blind)
+    file = record.write(tmp_path / "kept")
+    assert read_search(file) == record
+    er, si = record.methods
+    assert [(each.settings, each.accuracy) for each in er.tried] == [
+        ("lr=0.5", 50),
+        ("lr=0.2", 20),
+        ("lr=0.1", 10),
+    ]
+    assert (er.trials, er.seconds, si.trials, len(si.tried)) == (3, 3, 3, 2)
+    assert (record.seeds, record.domains, record.validation) == ((100,), 2, 0.1)
+    finals = [
+        f"hd_balls/{RunFolder.of(e).path.name}" for e in final_runs(choices, blind)
+    ]
+    assert record.finals == set(finals) and len(set(finals)) == 4
+    file.write_text(file.read_text().replace("trials", "trails"))
+    with pytest.raises(SettingsError, match="not the file of a search"):
+        read_search(file)
+
+
+def test_one_command_tries_chooses_and_runs_what_was_chosen(
+    blind: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "runs")
+    command = ["sweep", str(blind.file), "--output", output, "hidden=8", "epochs=1"]
+    assert main([*command, "--list"]) == 0
+    assert "then the chosen settings of each method, on seeds 0-1" in (
+        capsys.readouterr().out
+    )
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "6 done, 0 running, 0 left, 0 failed" in shown
+    assert "4 done, 0 running, 0 left, 0 failed" in shown
+    record = read_search(next((tmp_path / "runs").rglob("search.json")))
+    for final in record.finals:
+        result = RunFolder(tmp_path / "runs" / final).result()
+        assert len(result["accuracy_matrix"]) == 4
+    assert main(command) == 0
+    assert "4 done (4 before)" in capsys.readouterr().out
+    markdown = tmp_path / "report.md"
+    assert main(["report", output, "--markdown", str(markdown)]) == 0
+    assert "Each method had 3 settings to try, on the first 2 domains" in (
+        markdown.read_text()
+    )

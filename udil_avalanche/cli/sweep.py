@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from udil_avalanche.errors import RunError, SettingsError
+from udil_avalanche.formatting import number_list
 from udil_avalanche.recipes import RunSettings
 from udil_avalanche.recipes.names import plain_name
 from udil_avalanche.runs.run_folder import RunFolder
@@ -15,7 +16,12 @@ from udil_avalanche.sweep.grid import Sweep, load_sweep
 from udil_avalanche.sweep.live_table import LiveTable, summary
 from udil_avalanche.sweep.local import run_locally
 from udil_avalanche.sweep.ray_engine import run_on_ray
-from udil_avalanche.sweep.search import choose, write_choice
+from udil_avalanche.sweep.search import (
+    choose,
+    final_runs,
+    search_record,
+    write_choice,
+)
 from udil_avalanche.sweep.titles import Titles
 
 OPTIONS_OF_AN_ENGINE = {"local": ("workers",), "ray": ("address", "cpus", "gpus")}
@@ -40,10 +46,23 @@ def execute(given: argparse.Namespace) -> int:
     if given.list:
         for run in planned.runs:
             print(f"{_state(run)}  {title(run)}  {RunFolder.of(run).path}")
+        if planned.budget is not None and planned.budget.final_seeds:
+            seeds = number_list(planned.budget.final_seeds)
+            print(f"then the chosen settings of each method, on seeds {seeds}")
         return 0
-    cores_of_a_run = max(map(cores_of, planned.runs))
+    all_done = _do(given, planned.runs, title)
+    if planned.budget is not None:
+        finals = _choose(planned)
+        if finals:
+            all_done = _do(given, finals, Titles(finals)) and all_done
+    return 0 if all_done else 1
+
+
+def _do(given: argparse.Namespace, runs: Sequence[RunSettings], title: Titles) -> bool:
+    """Do the runs that are not done, and say whether none has failed."""
+    cores_of_a_run = max(map(cores_of, runs))
     workers = given.workers or max(1, cores() // cores_of_a_run)
-    board = Board(planned.runs, workers if given.engine == "local" else None)
+    board = Board(runs, workers if given.engine == "local" else None)
     table = LiveTable(board, title=title)
     with table.shown():
         for event in _events(given, board.left, workers, cores_of_a_run):
@@ -52,9 +71,7 @@ def execute(given: argparse.Namespace) -> int:
     print(summary(board))
     for failed in board.failed.values():
         print(f"failed: {title(failed.run)}: {failed.reason}")
-    if planned.budget is not None:
-        _choose(planned)
-    return 1 if board.failed else 0
+    return not board.failed
 
 
 def _state(run: RunSettings) -> str:
@@ -88,13 +105,19 @@ def _events(
     return run_locally(runs, workers=workers, threads=given.threads)
 
 
-def _choose(planned: Sweep) -> None:
+def _choose(planned: Sweep) -> list[RunSettings]:
+    """Write down what the trials say, and return the runs that follow from it."""
     folder = Path(planned.runs[0].output) / "chosen" / planned.name
+    choices = []
     for choice in choose(planned):
         best, run = choice.best, choice.best.runs[0]
         file = write_choice(choice, folder, planned)
         chosen = f"{best.in_words} is chosen, {best.accuracy:.2f} %"
         print(f"{run.strategy} on {run.benchmark}: {chosen}; see {file}")
+        choices.append(choice)
+    if choices:
+        search_record(choices, planned).write(folder)
+    return final_runs(choices, planned)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,11 +7,16 @@ from typing import Any
 
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes import METHODS, Role, RunSettings
-from udil_avalanche.recipes.names import nearest
+from udil_avalanche.recipes.names import nearest, plain_name
 from udil_avalanche.recipes.settings import FIRST_SEED_FOR_CHOOSING, names_with
-from udil_avalanche.sweep.entries import combinations, mapping_of, refuse_reserved
+from udil_avalanche.sweep.entries import (
+    combinations,
+    mapping_of,
+    refuse_reserved,
+    values_of,
+)
 
-KEYS = ("trials", "validation", "ranges")
+KEYS = ("trials", "validation", "domains", "ranges", "final_seeds")
 DEFAULT_VALIDATION = 0.1
 SAME_FOR_ALL = {"validation", "data", "train_per_domain"}
 """Settings besides those of the task that decide which samples a trial learns from and
@@ -25,10 +30,29 @@ class Budget:
     :param trials: for each strategy, the settings to try; the same number for each.
     :param options: the settings of all runs: the share of the training data that they
         are compared on.
+    :param domains: how many of the first domains of a stream a trial learns: what is
+        known of a stream when it begins. None for all of them.
+    :param final_seeds: the seeds, which are reported, on which the chosen settings
+        learn the whole stream; none for a search that only chooses.
     """
 
     trials: dict[str, list[dict[str, Any]]]
     options: dict[str, Any]
+    domains: int | None = None
+    final_seeds: tuple[int, ...] = ()
+
+    def overrides(self, written: Sequence[str]) -> list[str]:
+        """The settings of the command line as they are for a trial: how many domains it
+        learns is for the search to say, if it says so.
+
+        :param written: the settings of all runs, as ``key=value``.
+        """
+        if self.domains is None:
+            return list(written)
+        kept = [
+            each for each in written if plain_name(each.partition("=")[0]) != "domains"
+        ]
+        return [*kept, f"domains={self.domains}"]
 
     def check(self, runs: Sequence[RunSettings]) -> None:
         """Refuse runs that would choose settings by reported results, or that cannot be
@@ -62,7 +86,8 @@ def budget_of(
     always the same one.
 
     :param search: ``trials``, ``ranges`` (for each strategy, or for ``all``) and
-        perhaps ``validation``, as written in the sweep.
+        perhaps ``validation``, ``domains`` and ``final_seeds``, as written in the
+        sweep.
     :param strategies: the strategies of the sweep.
     :param sizes: its sizes of the memory.
     :raises SettingsError: if the search is malformed or could not be fair.
@@ -83,7 +108,29 @@ def budget_of(
     for strategy in strategies:
         possible = combinations(ranges.get("all", {}) | ranges.get(strategy, {}))
         trials[strategy] = _draw(strategy, possible, search["trials"])
-    return Budget(trials, {"validation": search.get("validation", DEFAULT_VALIDATION)})
+    held_out = search.get("validation", DEFAULT_VALIDATION)
+    domains, finals = _domains(search), _final_seeds(search)
+    return Budget(trials, {"validation": held_out}, domains, finals)
+
+
+def _domains(search: dict[str, Any]) -> int | None:
+    domains = search.get("domains")
+    if domains is not None and (not isinstance(domains, int) or domains < 1):
+        raise SettingsError("domains of search: how many of the first ones are learned")
+    return domains
+
+
+def _final_seeds(search: dict[str, Any]) -> tuple[int, ...]:
+    seeds = values_of("final_seeds", search.get("final_seeds", [None]))
+    if seeds == [None]:
+        return ()
+    if not all(
+        isinstance(seed, int) and 0 <= seed < FIRST_SEED_FOR_CHOOSING for seed in seeds
+    ):
+        raise SettingsError(
+            f"final_seeds are reported: whole numbers below {FIRST_SEED_FOR_CHOOSING}"
+        )
+    return tuple(seeds)
 
 
 def _refuse_differences(runs: Sequence[RunSettings]) -> None:

@@ -16,6 +16,7 @@ from udil_avalanche.recipes.resolve import CONFIGS, current_names, read_yaml, re
 from udil_avalanche.recipes.settings import names_with
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
+from udil_avalanche.sweep.config_files import config_files, refuse_missing
 from udil_avalanche.sweep.entries import (
     combinations,
     mapping_of,
@@ -43,6 +44,8 @@ class Sweep:
     :param budget: what is tried, if the sweep is a search for settings.
     :param overrides: settings of all runs from the command line, as ``key=value``.
     :param cells: where each run belongs, by its folder.
+    :param whole: for each trial of a search, by its folder, its settings without what
+        the search adds to them: on the whole stream, tested on the test data.
     :param has_streams: whether it goes over streams instead of benchmarks.
     """
 
@@ -52,6 +55,7 @@ class Sweep:
     overrides: tuple[str, ...] = ()
     cells: dict[Path, Cell] = field(default_factory=dict)
     has_streams: bool = False
+    whole: dict[Path, RunSettings] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -116,11 +120,13 @@ def _sweep(
     refuse_reserved(fixed, "settings")
     budget = _budget(written, strategies, sizes, fixed)
     variants = variants_of(written["variants"]) if "variants" in written else {"": {}}
-    if "configs" in written and written["configs"] != "none":
-        raise SettingsError("configs: write none for the defaults, or leave it out")
-    common = {**(budget.options if budget else {}), **options}
+    files = config_files(written, configs)
+    if budget is not None and len(files) > 1:
+        raise SettingsError("a search starts from one folder of configs, not several")
+    refuse_missing(files, strategies, [stream.benchmark for stream in streams])
     found: dict[Path, RunSettings] = {}
     cells: dict[Path, Cell] = {}
+    whole: dict[Path, RunSettings] = {}
     for seed, stream, memory, strategy in itertools.product(
         seeds, streams, sizes, strategies
     ):
@@ -130,16 +136,31 @@ def _sweep(
         tried = [*variants.items()]
         if budget is not None:
             tried = [("", trial) for trial in budget.trials[strategy]]
-        for chosen, (variant, trial) in itertools.product(combinations(fixed), tried):
+        for chosen, (variant, trial), source in itertools.product(
+            combinations(fixed), tried, files
+        ):
+            start = source.arguments(strategy, stream.benchmark)
+            if start is None:
+                continue
             of_stream = stream.options_for(strategy)
+            given = {**chosen, **of_stream, **trial, **own}
             run = resolve(
                 strategy,
                 stream.benchmark,
-                options={**chosen, **of_stream, **trial, **own, **common},
-                overrides=overrides,
-                configs=None if "configs" in written else configs,
+                options={**given, **(budget.options if budget else {}), **options},
+                overrides=budget.overrides(overrides) if budget else overrides,
+                **start,
             )
             path = RunFolder.of(run).path
+            if budget is not None:
+                whole[path] = resolve(
+                    strategy,
+                    stream.benchmark,
+                    options={**given, **options},
+                    overrides=overrides,
+                    **start,
+                )
+            variant = ", ".join(filter(None, [variant, source.name]))
             cell = Cell(run.strategy, stream.name or run.benchmark, variant)
             if found.setdefault(path, run) is not run and budget:
                 raise SettingsError(
@@ -152,7 +173,7 @@ def _sweep(
         budget.check(list(found.values()))
     runs = list(found.values())
     has_streams = "streams" in written
-    return Sweep(file, runs, budget, tuple(overrides), cells, has_streams)
+    return Sweep(file, runs, budget, tuple(overrides), cells, has_streams, whole)
 
 
 def _streams(written: dict[str, Any], strategies: list[str]) -> list[Stream]:

@@ -17,6 +17,11 @@ from udil_avalanche.recipes.identity import effective_settings
 from udil_avalanche.recipes.resolve import setting_name
 from udil_avalanche.runs.result import RunResult
 from udil_avalanche.runs.run_folder import RunFolder
+from udil_avalanche.runs.search_record import (
+    SearchedMethod,
+    SearchRecord,
+    TriedSettings,
+)
 from udil_avalanche.sweep.grid import Sweep
 
 NOT_IN_A_CONFIG = {"strategy", "benchmark", "memory", "seed", "validation", "data"}
@@ -39,6 +44,11 @@ class Trial:
     def accuracy(self) -> float:
         """The average accuracy on the held-out data, averaged over the seeds."""
         return statistics.fmean(result["avg_acc"] or 0 for result in self.results)
+
+    @property
+    def seconds(self) -> float:
+        """How long its runs took together."""
+        return sum(result["seconds"] for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,70 @@ def write_choice(choice: Choice, folder: Path, sweep: Sweep) -> Path:
     run = choice.best.runs[0]
     path = folder / run.benchmark / f"{run.strategy.lower()}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, _origin(choice, sweep) + _config(run))
+    write_text(path, _origin(choice, sweep) + _config(_whole(choice, sweep)))
     return path
+
+
+def final_runs(choices: Sequence[Choice], sweep: Sweep) -> list[RunSettings]:
+    """The runs by what was chosen: on the whole stream, tested on the test data, with
+    seeds that are reported. Those of a seed come before those of the next.
+
+    :param choices: what was chosen.
+    :param sweep: the search; none follow if it has no ``final_seeds``.
+    """
+    assert sweep.budget is not None
+    return [
+        _final(choice, sweep, seed)
+        for seed in sweep.budget.final_seeds
+        for choice in choices
+    ]
+
+
+def search_record(choices: Sequence[Choice], sweep: Sweep) -> SearchRecord:
+    """What a report needs to know of a search.
+
+    :param choices: what was chosen.
+    :param sweep: the search.
+    """
+    assert sweep.budget is not None
+    return SearchRecord(
+        name=sweep.name,
+        command=_command(sweep),
+        seeds=tuple(sorted({run.seed for run in sweep.runs})),
+        domains=sweep.budget.domains,
+        validation=sweep.runs[0].validation,
+        methods=tuple(_searched(choice, sweep) for choice in choices),
+    )
+
+
+def _searched(choice: Choice, sweep: Sweep) -> SearchedMethod:
+    assert sweep.budget is not None
+    run = choice.best.runs[0]
+    finals = [_final(choice, sweep, seed) for seed in sweep.budget.final_seeds]
+    return SearchedMethod(
+        strategy=run.strategy,
+        benchmark=run.benchmark,
+        trials=choice.trials,
+        tried=tuple(
+            TriedSettings(
+                settings=trial.in_words, accuracy=trial.accuracy, seconds=trial.seconds
+            )
+            for trial in choice.done
+        ),
+        finals=tuple(
+            f"{each.benchmark}/{RunFolder.of(each).path.name}" for each in finals
+        ),
+    )
+
+
+def _final(choice: Choice, sweep: Sweep, seed: int) -> RunSettings:
+    update = {"seed": seed, "validation": 0.0}
+    return _whole(choice, sweep).model_copy(update=update)
+
+
+def _whole(choice: Choice, sweep: Sweep) -> RunSettings:
+    """The chosen settings without what the search added to them."""
+    return sweep.whole[RunFolder.of(choice.best.runs[0]).path]
 
 
 def _choice(sweep: Sweep, runs: Sequence[RunSettings]) -> Choice | None:
@@ -148,17 +220,23 @@ def _origin(choice: Choice, sweep: Sweep) -> str:
     seeds = number_list([each.seed for each in best.runs])
     results = [result for trial in choice.done for result in trial.results]
     commits = sorted({str(result["versions"]["commit"])[:10] for result in results})
-    command = shlex.join(["sweep", sweep.file.as_posix(), *sweep.overrides])
+    domains = "" if sweep.budget is None else sweep.budget.domains
+    first = f" on the first {domains} domains" if domains else ""
     lines = [
         f"{run.strategy} on {BENCHMARKS[run.benchmark].title}, memory "
         f"{run.memory}: {best.in_words}",
-        f"chosen by run_experiments.py {command}: the best of "
+        f"chosen by run_experiments.py {_command(sweep)}: the best of "
         f"{choice.trials} settings ({len(choice.done)} done)",
-        f"by the average accuracy on {run.validation:.0%} of the training data of "
-        f"{results[0]['data']}, held out; seeds {seeds}; commit {', '.join(commits)}",
+        f"by the average accuracy{first} on {run.validation:.0%} of the training data "
+        f"of {results[0]['data']}, held out; seeds {seeds}; "
+        f"commit {', '.join(commits)}",
         *(f"  {trial.accuracy:.2f} {trial.in_words}" for trial in choice.done),
     ]
     return "".join(f"# {line}\n" for line in lines)
+
+
+def _command(sweep: Sweep) -> str:
+    return shlex.join(["sweep", sweep.file.as_posix(), *sweep.overrides])
 
 
 def _config(run: RunSettings) -> str:
