@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from udil_avalanche.evaluation.formulas import average_accuracy, forgetting
@@ -21,7 +22,8 @@ MakeRun = Callable[..., Path]
 def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     """Writes the folder of a finished run that ends with a given average accuracy and
     has forgotten ``lost`` percent of every earlier domain. Its version did not know
-    the ``unknown`` settings yet."""
+    the ``unknown`` settings yet. ``last`` has the accuracies after the last domain if
+    they are not all the same."""
     no_configs = tmp_path_factory.mktemp("configs")
     made_with = versions()
 
@@ -36,12 +38,13 @@ def write_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         data: str | None = None,
         root: str = "data",
         unknown: tuple[str, ...] = (),
+        last: npt.ArrayLike | None = None,
         **options: Any,
     ) -> Path:
         options = {"output": str(output), "data": root, **options}
         settings = resolve(strategy, benchmark, options=options, configs=no_configs)
         domains = settings.domains
-        last = np.full(domains, accuracy)
+        last = np.full(domains, accuracy) if last is None else np.asarray(last)
         R = np.tile(last + lost * domains / max(domains - 1, 1), (domains, 1))
         R[-1] = last
         joint = strategy == "Joint"

@@ -19,11 +19,22 @@ def execute(given: argparse.Namespace) -> int:
     from udil_avalanche.report.comparison import comparison_of
     from udil_avalanche.report.keep import keep
     from udil_avalanche.report.markdown import markdown
+    from udil_avalanche.report.searches import (
+        keep_searches,
+        search_tables,
+        searches_below,
+        without_finals,
+    )
     from udil_avalanche.report.tables import tables_of
 
     sweeps = [load_sweep(file) for file in given.sweep or ()]
     plans = [_plan(sweep) for sweep in sweeps]
-    only = {run.identity for plan in plans for run in plan.runs} if plans else None
+    searches = searches_below(given.runs)
+    only = None
+    if plans:
+        named = {sweep.name for sweep in sweeps}
+        finals = [each.finals for each in searches.values() if each.name in named]
+        only = {run.identity for plan in plans for run in plan.runs}.union(*finals)
     over_streams = [
         plan for plan, sweep in zip(plans, sweeps, strict=True) if sweep.has_streams
     ]
@@ -31,18 +42,23 @@ def execute(given: argparse.Namespace) -> int:
     found = collect(given.runs, only, compared)
     if given.keep is not None:
         keep(found.used, given.keep)
+        keep_searches(searches, given.keep)
         found = collect([given.keep], only, compared)
-    tables = tables_of(found.runs)
+    tables = tables_of(without_finals(found.runs, searches.values()))
+    searched = search_tables(searches.values(), found.runs)
     comparisons = [comparison_of(plan, found.compared) for plan in over_streams]
     if given.html is not None:
         from udil_avalanche.report.page import page
 
-        _write(given.html, page(tables, found, given.html.parent, comparisons))
+        made = page(tables, found, given.html.parent, comparisons, searched)
+        _write(given.html, made)
     if given.markdown is not None:
-        text = markdown(tables, found, given.markdown.parent, comparisons)
+        above = given.markdown.parent
+        text = markdown(tables, found, above, comparisons, searched)
         _write(given.markdown, f"# Results\n\n{text}")
     elif given.html is None:
-        print(markdown(tables, found, comparisons=comparisons), end="")
+        text = markdown(tables, found, comparisons=comparisons, searches=searched)
+        print(text, end="")
     return 0
 
 

@@ -1,13 +1,14 @@
 """Methods, or variants of a method, compared across the streams of a sweep."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from udil_avalanche.report.compared_row import ComparedRow
 from udil_avalanche.report.paired import Difference
 from udil_avalanche.report.plan import Plan
+from udil_avalanche.report.ranks import Ranking, ranked, ranks_of
 from udil_avalanche.report.run import Run
 from udil_avalanche.report.seed_groups import SeedGroup
 
@@ -128,6 +129,12 @@ class Comparison:
             if one is not other
         }
 
+    @property
+    def ranking(self) -> Ranking | None:
+        """The mean ranks over the streams with a critical difference; None if there are
+        too few streams on which all methods are measured."""
+        return ranked(self._means([row for row in self.rows if row.is_continual]))
+
     @cached_property
     def _best_with_memory(self) -> dict[str, float]:
         means = self._means([row for row in self.rows if row.has_memory])
@@ -137,7 +144,7 @@ class Comparison:
     def _ranks(self) -> dict[str, dict[str, float]]:
         """The ranks by stream and name, on the streams with figures."""
         means = self._means([row for row in self.rows if row.is_continual])
-        return {stream: _ranks(each) for stream, each in means.items()}
+        return {stream: ranks_of(each) for stream, each in means.items()}
 
     def _means(self, rows: Sequence[ComparedRow]) -> dict[str, dict[str, float]]:
         """The mean accuracies by stream and name, on the streams with figures."""
@@ -168,13 +175,3 @@ def comparison_of(plan: Plan, runs: Sequence[Run]) -> Comparison:
             groups[stream] = SeedGroup(tuple(there), variant)
         rows.append(ComparedRow(name, planned[0].settings.strategy, groups))
     return Comparison(plan, rows)
-
-
-def _ranks(means: Mapping[str, float]) -> dict[str, float]:
-    """1 for the highest; equal ones share the mean of their ranks."""
-    found = {}
-    for name, mean in means.items():
-        higher = sum(other > mean for other in means.values())
-        equal = sum(other == mean for other in means.values())
-        found[name] = higher + (1 + equal) / 2
-    return found

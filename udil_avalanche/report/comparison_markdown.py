@@ -30,6 +30,9 @@ def comparison_markdown(comparison: Comparison, linked: bool) -> str:
     parts = [f"## {comparison.title}", comparison.state, LEGEND]
     rows = [_row(comparison, row, linked) for row in comparison.rows]
     parts.append(_table(["", *streams, "mean rank", "wins", "behind"], rows))
+    ranking = comparison.ranking
+    if ranking is not None:
+        parts.append(ranking.in_words)
     if comparison.differences:
         parts.append(LEGEND_OF_DIFFERENCES)
         lines = []

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from udil_avalanche.formatting import duration, megabytes, number_list
 from udil_avalanche.report import paper
+from udil_avalanche.report.certainty import PairedTest, paired_tests, ranking_of
 from udil_avalanche.report.collect import RunCollection
 from udil_avalanche.report.comparison import Comparison
 from udil_avalanche.report.comparison_markdown import comparison_markdown
 from udil_avalanche.report.coverage import Coverage, coverage
 from udil_avalanche.report.origin import commit_of, origins
-from udil_avalanche.report.rerun_commands import missing_runs, rerun_command
+from udil_avalanche.report.rerun_commands import SCRIPT, missing_runs, rerun_command
+from udil_avalanche.report.searches import SearchTable
 from udil_avalanche.report.seed_groups import SeedGroup
 from udil_avalanche.report.tables import METRICS, Figure, Row, Table, groups_of
 
@@ -33,6 +35,14 @@ LEGEND_OF_COVERAGE = """\
 Better and worse: beyond our standard deviation and the paper's. A method with several
 rows counts by the first: UDIL by its default, not by its tuned settings."""
 
+LEGEND_OF_TESTS = """\
+Below each table, one method minus each other: the difference of the average accuracy,
+paired by seed, with its 95 % t-interval over the seeds; on how many pairs of a seed and
+a domain it is positive after the last domain; and p of Wilcoxon's signed-rank test over
+these pairs, adjusted by Holm for the number of methods. The domains of a run share a
+model and are not independent, so that p alone would be too sure. Bold: p is below 5 %
+and the interval excludes 0."""
+
 LEGEND_OF_RANGES = """\
 A_{t1:t2} is the mean of the average accuracies after domains t1 to t2."""
 
@@ -44,6 +54,7 @@ def markdown(
     found: RunCollection,
     folder: Path | None = None,
     comparisons: Sequence[Comparison] = (),
+    searches: Sequence[SearchTable] = (),
 ) -> str:
     """The whole report as Markdown.
 
@@ -53,13 +64,18 @@ def markdown(
         its runs and to the commands that repeat them; without it, there are only the
         tables.
     :param comparisons: comparisons across streams, which come first.
+    :param searches: what searches for settings came to.
     """
     linked = folder is not None
-    parts = [comparison_markdown(each, linked) for each in comparisons]
     counted = coverage(tables)
-    parts += [] if counted is None else [_coverage(counted)]
-    parts += [LEGEND] if tables else []
+    parts = [] if counted is None else [_coverage(counted)]
+    parts += [comparison_markdown(each, linked) for each in comparisons]
+    parts += [LEGEND, LEGEND_OF_TESTS] if tables else []
     parts += [_table(table, linked) for table in tables]
+    ranking = ranking_of(tables)
+    if ranking is not None:
+        parts += ["## Ranks over all tables", ranking.in_words]
+    parts += [_search(search, linked) for search in searches]
     parts += [f"Runs left out: {found.reasons}."] if found.left_out else []
     if folder is not None:
         missing = missing_runs(tables)
@@ -69,7 +85,8 @@ def markdown(
                 _list(f"{name}: `{command}`" for name, command in missing.items())
             )
         parts.append("## The runs, and the commands that repeat them")
-        parts += [_runs(group, folder) for group in groups_of(tables, comparisons)]
+        shown = [*tables, *(search.table for search in searches)]
+        parts += [_runs(group, folder) for group in groups_of(shown, comparisons)]
     parts.append("## Versions and hardware")
     parts.append(_list(origins(found.used)))
     return "\n\n".join(parts) + "\n"
@@ -91,6 +108,27 @@ def _table(table: Table, linked: bool) -> str:
             headings += [paper.heading(metric), "paper"]
         rows = [_more(table, row, linked) for row in table.rows if _has_more(row)]
         parts += [LEGEND_OF_RANGES, _lines(headings, rows)]
+    tests = paired_tests(table)
+    if tests is not None:
+        headings = [f"{tests.method} minus", "difference", "better on", "p"]
+        rows = [_test(test) for test in tests.tests]
+        parts += [_lines(headings, rows)]
+    return "\n\n".join(parts)
+
+
+def _test(test: PairedTest) -> list[str]:
+    shown = f"**{test.difference}**" if test.is_clear else str(test.difference)
+    return [test.other, shown, f"{test.better} of {test.pairs}", f"{test.p_value:.1g}"]
+
+
+def _search(search: SearchTable, linked: bool) -> str:
+    *first, _, _ = HEADINGS
+    headings = [*first, "trials", "time of the trials", "chosen"]
+    rows = [
+        [*_row(row, linked)[:-2], *search.entries(row)] for row in search.table.rows
+    ]
+    again = f"Made by `{SCRIPT} {search.record.command}`."
+    parts = [f"## {search.title}", search.protocol, _lines(headings, rows), again]
     return "\n\n".join(parts)
 
 

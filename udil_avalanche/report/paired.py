@@ -1,4 +1,4 @@
-"""Differences between two methods on the same seeds."""
+"""Differences between two methods on the same seeds and domains."""
 
 import math
 import statistics
@@ -47,3 +47,32 @@ class Difference:
     def __str__(self) -> str:
         margin = "" if self.margin is None else f" ± {self.margin:.2f}"
         return f"{self.mean:+.2f}{margin}"
+
+
+def signed_rank_p(differences: Sequence[float]) -> float:
+    """The p-value of Wilcoxon's signed-rank test, two-sided: how likely differences so
+    one-sided are if neither method is better.
+
+    :param differences: one for each pair; pairs without a difference do not count.
+    """
+    from scipy.stats import wilcoxon
+
+    if not any(differences):
+        return 1.0
+    return float(wilcoxon(differences).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for their number, as Holm does: the smallest of m is multiplied
+    by m, the next by m - 1, and none may be smaller than the one before it.
+
+    :param p_values: the p-values of some tests.
+    :return: the adjusted ones, in the same order.
+    """
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for smaller, place in enumerate(order):
+        largest = max(largest, (len(order) - smaller) * p_values[place])
+        adjusted[place] = min(largest, 1.0)
+    return adjusted
