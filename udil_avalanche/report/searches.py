@@ -8,7 +8,7 @@ from pathlib import Path
 
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.files import atomic_write
-from udil_avalanche.formatting import duration, number_list
+from udil_avalanche.formatting import duration, in_parentheses, number_list
 from udil_avalanche.recipes.identity import fingerprint
 from udil_avalanche.recipes.resolve import CONFIGS, resolve
 from udil_avalanche.report.run import Run
@@ -35,7 +35,9 @@ class SearchTable:
     @property
     def title(self) -> str:
         """The name of the search and the task in words."""
-        return f"{self.record.name.replace('_', ' ').capitalize()}: {self.table.title}"
+        file, *changes = self.record.name.split("+")
+        name = file.replace("_", " ").capitalize()
+        return f"{name}{in_parentheses(', '.join(changes))}: {self.table.title}"
 
     @property
     def protocol(self) -> str:
