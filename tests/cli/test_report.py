@@ -38,13 +38,16 @@ def test_the_tables_on_the_standard_output(
         "11 min",
         "512 MB",
     ]
-    [second] = [line for line in lines if "| ESM-ER |" in line]
+    second, tested = [line for line in lines if "| ESM-ER |" in line]
     assert "| *79.0 ± 1.0* |" in second
+    assert tested.startswith("| ESM-ER | **+2.00 ± 0.00** | 60 of 60 |")
     [joint] = [line for line in lines if "| Joint |" in line]
     assert joint.startswith("| ∞ | Joint | 0-2 | 83.0 ± 1.0 | 91.1 ± 0.3 |")
     assert re.search(r"torch \d", shown) and "cores" in shown
-    widths = {line.count("|") for line in lines if line.startswith("|")}
-    assert len(widths) == 1
+    tables = [part for part in shown.split("\n\n") if part.startswith("|")]
+    assert len(tables) == 2, "the methods, and UDIL against each other one"
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
 def test_missing_rows_are_shown_as_missing(
@@ -54,8 +57,7 @@ def test_missing_rows_are_shown_as_missing(
     assert main(["report", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "| 400 | GEM | missing | missing | 69.7 ± 0.7 | - |" in shown
-    absent = "No runs yet (configs/sweeps has a sweep for each): Permuted MNIST, 200"
-    assert absent in shown
+    assert "- Permuted MNIST, 200 samples in memory: 42 figures (GEM, " in shown
 
 
 def test_the_tables_in_a_file(
