@@ -69,3 +69,13 @@ def test_distances_in_units_of_the_spread_do_not_depend_on_scale_or_place() -> N
     torch.testing.assert_close(*V_p)
     V_s = [supcon_loss(k * e, labels, 0.2 * spread(k * e)) for k in (1.0, 100.0)]
     torch.testing.assert_close(*V_s)
+
+
+def test_smaller_embeddings_do_not_lower_V_s() -> None:
+    """The derivative by the scale is 0: nothing draws all embeddings together."""
+    torch.manual_seed(0)
+    e, labels = torch.randn(12, 6, requires_grad=True), torch.randint(3, (12,))
+    supcon_loss(e, labels, 0.2 * spread(e)).backward()
+    assert e.grad is not None and e.grad.norm() > 0.1
+    shrinking = (e - e.mean(dim=0)).detach()
+    assert abs(float((e.grad * shrinking).sum())) < 1e-5
