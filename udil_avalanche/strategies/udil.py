@@ -84,7 +84,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     :param own_history: distil the memory of domain i from H_i instead of from H_{t-1},
         see :class:`HistoryModelPlugin`.
     :param balanced: weigh the past by how much of the current domain is known, see
-        :func:`~udil_avalanche.losses.past_scale`; needs ``honest``.
+        :func:`~udil_avalanche.losses.past_scale`.
     :param distillation_temperature: temperature of the distillations; the paper's
         formula has 1.
     :param lambda_d: weight of the adversarial alignment V_d.
@@ -151,7 +151,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
                 "The weights c, lambda_d, lambda_p and lambda_s must not be negative."
             )
         self.objective_t_power = objective_t_power
-        self.balanced = balanced and honest
+        self.balanced = balanced
         self.reset_optimizer = reset_optimizer
         omega = (
             SolvedOmega()

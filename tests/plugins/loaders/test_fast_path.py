@@ -148,8 +148,8 @@ def test_answers_of_the_history_model_are_those_that_it_gives_in_each_step(
         results.append(weights(model))
         passes.append(sum(rows))
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
-    # Of each domain but the first: the memory, and the first mini-batch once more.
-    others = 2 * (30 + 16)
+    # Of each domain but the first: the memory, and the domain itself when it begins.
+    others = 2 * (30 + 50)
     assert passes == [2 * 50 + others, 2 * 2 * 50 + others], "once instead of twice"
 
 

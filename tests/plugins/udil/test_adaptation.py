@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import torch
 
 from udil_avalanche.losses import coefficient_solution
@@ -62,21 +63,67 @@ def test_honest_estimates_leave_samples_out(
         estimates = criterion._estimates
         if estimates is None or len(seen) == memory.n_domains:
             return
-        n = criterion.replay.batch.n_current
         e = history.memory_embeddings
         torch.testing.assert_close(
             estimates.history_error,
             leave_one_out_errors(e, memory.labels, memory.domains),
         )
-        current = history.model.encoder(strategy.mb_x[:n])
+        x = torch.stack([x for x, *_ in strategy.experience.dataset])
         torch.testing.assert_close(
-            estimates.divergence, measured_divergences(e, memory.domains, current)
+            estimates.divergence,
+            measured_divergences(e, memory.domains, history.model.encoder(x)),
         )
         seen.append(memory.n_domains)
 
     strategy.plugins.append(watch("before_backward", compare))
     strategy.train(make_scenario(domains=3).train_stream)
     assert seen == [1, 2]
+
+
+def test_the_sample_of_a_domain_is_a_part_of_it_and_changes_no_other_draw(
+    naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    strategy, _, history = make(naive, make_model())
+    first, second = make_scenario(domains=2, size=50).train_stream
+    strategy.train(first)
+    strategy.experience = second
+    history.domain_sample_size, history.outputs_batch_values = 20, 8
+    before = torch.get_rng_state()
+    sample = history.domain_sample(strategy)
+    assert torch.equal(torch.get_rng_state(), before)
+
+    assert len(sample.labels) == 20
+    domain = {tuple(x.tolist()): int(y) for x, y, *_ in second.dataset}
+    everything = torch.tensor([*domain])
+    embeddings = history.model.encoder(everything)
+    for label, logits, e in zip(*sample, strict=True):
+        (row,) = (embeddings - e).abs().sum(dim=1).lt(1e-5).nonzero().flatten()
+        x = everything[row]
+        assert domain[tuple(x.tolist())] == label
+        torch.testing.assert_close(logits, history.model(x[None])[0])
+
+
+def test_the_past_weighs_by_how_much_of_the_whole_domain_is_known(
+    watch: Any, naive: Any, make_scenario: Any, make_model: Any
+) -> None:
+    strategy, criterion, history = make(naive, make_model(), balanced=True)
+    scales = []
+
+    def compare(strategy: Any) -> None:
+        t = criterion.replay.memory.n_domains + 1
+        if t == 1 or len(scales) == t - 1:
+            return
+        x, y, *_ = zip(*strategy.experience.dataset, strict=True)
+        logits = history.model(torch.stack(x))
+        right = float((logits.argmax(dim=1) == torch.tensor(y)).float().mean())
+        chance = 1 / logits.shape[1]
+        q = max(0.0, (right - chance) / (1 - chance))
+        assert criterion.scale == pytest.approx((2 / t) ** (1 - q * q), rel=1e-5)
+        scales.append(criterion.scale)
+
+    strategy.plugins.append(watch("before_backward", compare))
+    strategy.train(make_scenario(domains=3).train_stream)
+    assert len(scales) == 2
 
 
 def test_solved_omega_follows_the_estimates_in_every_so_many_steps() -> None:

@@ -50,7 +50,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
     The quantities in V_0-1 are estimated in one of two ways:
 
     - ``honest``: the errors of H_{t-1} and the divergences are measured once, when the
-      domain begins, on the embeddings of H_{t-1} and leaving each sample out
+      domain begins, on the embeddings of H_{t-1} for the memory and for a large sample
+      of the domain (:meth:`HistoryModelPlugin.domain_sample`), leaving each sample out
       (:mod:`~udil_avalanche.theory.leave_one_out`). What h adds to them is smoothed
       over mini-batches. That h will differ from H_{t-1} on the current domain at least
       where H_{t-1} is wrong there is expected from the first step on.
@@ -70,7 +71,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
     :param gated: weight the cross-domain term for each sample by
         :func:`~udil_avalanche.losses.history_gate`.
     :param balanced: weigh the past by how much of the current domain is known, see
-        :func:`~udil_avalanche.losses.past_scale`; needs ``honest``.
+        :func:`~udil_avalanche.losses.past_scale`.
     :param temperature: of the distillations, see
         :func:`~udil_avalanche.losses.distillation_loss`.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
@@ -119,7 +120,6 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """The bound at the end of each domain t >= 2, see
         :func:`~udil_avalanche.theory.bound_record.bound_record`."""
         self._estimates: BoundEstimates | None = None
-        self._begun = False
         self._history_logits = torch.zeros(0)
 
     @property
@@ -132,7 +132,6 @@ class AdaptiveCoefficientsPlugin(Plugin):
         needed = (self.replay, self.history, self.discriminator)
         require_before(strategy, self, *(each for each in needed if each is not None))
         memory = self.replay.memory
-        self._begun = False
         self.scale = 1.0
         if len(memory) == 0 or self.history.model is None:
             self._estimates = None
@@ -151,6 +150,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
             n_current=len(strategy.experience.dataset),
             n_memory=memory.counts,
         )
+        if self.honest or self.balanced:
+            self._measure(strategy, self._estimates)
 
     def _history_error(self) -> Tensor:
         memory = self.replay.memory
@@ -172,28 +173,26 @@ class AdaptiveCoefficientsPlugin(Plugin):
         current_logits = self.history.current_logits(strategy, n)
         past_logits = self.history.batch_logits(batch)
         self._history_logits = torch.cat([current_logits, past_logits])
-        if self.honest and not self._begun:
-            self._begin(strategy, estimates, n)
         self._update(strategy, estimates, batch)
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
-    def _begin(self, strategy: Strategy, estimates: BoundEstimates, n: int) -> None:
-        """What the first mini-batch of a domain tells about it."""
+    def _measure(self, strategy: Strategy, estimates: BoundEstimates) -> None:
+        """What H_{t-1} tells about the domain before it is learned."""
         memory = self.replay.memory
-        estimates.divergence = measured_divergences(
-            self.history.memory_embeddings[: len(memory)],
-            memory.domains,
-            self.history.current_embeddings(strategy, n),
-        ).float()
-        predicted = self._history_logits[:n].argmax(dim=1)
-        wrong = disagreement(predicted, strategy.mb_y[:n]).mean()
-        estimates.current_error = estimates.current_disagreement = wrong
+        sample = self.history.domain_sample(strategy)
+        wrong = disagreement(sample.logits.argmax(dim=1), sample.labels).mean()
+        if self.honest:
+            estimates.current_error = estimates.current_disagreement = wrong
+            estimates.divergence = measured_divergences(
+                self.history.memory_embeddings[: len(memory)],
+                memory.domains,
+                sample.embeddings,
+            ).float()
         if self.balanced:
-            n_classes = self._history_logits.shape[1]
+            n_classes = sample.logits.shape[1]
             known = max(0.0, 1 - float(wrong) * n_classes / max(1, n_classes - 1))
             self.scale = past_scale(memory.n_domains + 1, known)
-        self._begun = True
 
     def _update(
         self, strategy: Strategy, estimates: BoundEstimates, batch: MemoryBatch
@@ -274,7 +273,6 @@ class AdaptiveCoefficientsPlugin(Plugin):
             "coefficients": self.omega.state_dict(),
             "trajectory": self.trajectory,
             "bounds": self.bounds,
-            "begun": self._begun,
             "scale": self.scale,
             "estimates": None if self._estimates is None else vars(self._estimates),
         }
@@ -288,7 +286,6 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.omega.load_state_dict(state["coefficients"], strategy.device)
         self.trajectory = list(state["trajectory"])
         self.bounds = list(state.get("bounds", []))
-        self._begun = state.get("begun", False)
         self.scale = state.get("scale", 1.0)
         estimates = on_device(state["estimates"], strategy.device)
         self._estimates = None if estimates is None else BoundEstimates(**estimates)

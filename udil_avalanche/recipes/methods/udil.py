@@ -36,7 +36,7 @@ class UDILSettings(RunSettings):
     domain, not from the newest history model"""
     balanced: Annotated[bool, Before(False)] = True
     """weigh the past by how much of the new domain is known: a domain that has to be
-    learned from scratch gets more room than in the paper's sum; needs honest"""
+    learned from scratch gets more room than in the paper's sum"""
     distillation_temperature: Annotated[float, Before(1.0)] = Field(2.0, gt=0)
     """temperature of the distillations in V_l; the paper's formula has 1"""
     relative: Annotated[bool, Before(False)] = True
