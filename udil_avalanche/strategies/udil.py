@@ -129,7 +129,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         balanced: bool = True,
         distillation_temperature: float = 2.0,
         lambda_d: float = 0.0,
-        lambda_p: float = 0.0,
+        lambda_p: float = 0.03,
         lambda_s: float = 0.0,
         relative: bool = True,
         temperature: float = 1.0,

@@ -12,6 +12,9 @@ from udil_avalanche.recipes.types import SupervisedTemplate, Training
 class UDILSettings(RunSettings):
     """Unified Domain Incremental Learning: adaptive coefficients, aligned domains."""
 
+    average: Annotated[float, Before(0.0)] = Field(0.97, ge=0, lt=1)
+    """decay of an average of the model's weights over the steps, which is evaluated and
+    saved in the model's place, and is the history model; 0: no average"""
     coefficients: Literal[
         "solved", "learned", "LwF", "ER", "DER++", "iCaRL", "CLS-ER", "ESM-ER", "BiC"
     ] = "solved"
@@ -44,7 +47,7 @@ class UDILSettings(RunSettings):
     weights mean the same for any network, and align the current domain gently"""
     lambda_d: float = Field(0.0, ge=0)
     """weight of the adversarial alignment V_d; 0 leaves it out"""
-    lambda_p: float = Field(0.0, ge=0)
+    lambda_p: float = Field(0.03, ge=0)
     """weight of the past-embedding distillation V_p; 0 leaves it out"""
     lambda_s: float = Field(0.0, ge=0)
     """weight of the supervised contrastive loss V_s; 0 leaves it out"""
