@@ -1,4 +1,5 @@
-"""The plugins' strategy learns the same weights as Algorithm 1 written as a loop."""
+"""The plugins' strategy learns the same weights as Algorithm 1 written as a loop, by
+the paper's formulas and by UDIL's default."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +11,10 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from udil_avalanche.memory.balanced import BalancedMemory
 from udil_avalanche.models.discriminator import DomainDiscriminator
+from udil_avalanche.plugins import HistoryModelPlugin
 from udil_avalanche.strategies import UDIL
 from udil_avalanche.strategies.reference import Algorithm1
+from udil_avalanche.strategies.reference_default import DefaultLoop
 from udil_avalanche.strategies.udil import PAPER
 from udil_avalanche.theory.unification import PRESETS
 
@@ -122,6 +125,52 @@ def test_both_learn_the_same_weights(
     assert torch.equal(loop.memory.domains, strategy.replay.memory.domains)
     if strategy.discriminator is not None:
         assert same(flat(loop.d), flat(strategy.discriminator.network))
+
+
+@pytest.mark.parametrize("size", [64, 20], ids=["whole domain", "sample of it"])
+def test_both_learn_the_same_weights_by_the_default(
+    make_model: Any,
+    make_scenario: Any,
+    silent: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+) -> None:
+    monkeypatch.setattr(HistoryModelPlugin, "domain_sample_size", size)
+    scenario = make_scenario(domains=N_DOMAINS)
+    model = make_model()
+    strategy = UDIL(
+        model=model,
+        optimizer=sgd(model.parameters()),
+        mem_size=MEM_SIZE,
+        batch_size_mem=12,
+        train_mb_size=16,
+        train_epochs=3,
+        plugins=[AskHistoryInEachStep()],
+        evaluator=silent(),
+    )
+    loop = DefaultLoop(
+        h=make_model(),
+        memory=BalancedMemory(MEM_SIZE, class_balanced=True),
+        make_optimizer=sgd,
+        batch_size=16,
+        batch_size_mem=12,
+        epochs=3,
+        domain_sample=size,
+    )
+    torch.manual_seed(1)
+    weights_by_strategy = []
+    for experience in scenario.train_stream:
+        strategy.train(experience)
+        weights_by_strategy.append(flat(strategy.model))
+
+    torch.manual_seed(1)
+    for experience, expected in zip(
+        scenario.train_stream, weights_by_strategy, strict=True
+    ):
+        x, y, *_ = zip(*experience.dataset, strict=True)
+        assert len(list(loop.learn(torch.stack(x), torch.tensor(y)))) == 3 * 4
+        assert torch.equal(flat(loop.h), expected)
+    assert torch.equal(loop.memory.fields[-1], strategy.replay.memory.fields[-1][:, 0])
 
 
 def flat(module: torch.nn.Module | None) -> torch.Tensor:

@@ -21,7 +21,11 @@ from udil_avalanche.losses.multilabel import (
     multilabel_distillation_loss,
 )
 from udil_avalanche.losses.objective import objective
-from udil_avalanche.losses.past_weight import objective_scale, past_scale
+from udil_avalanche.losses.past_weight import (
+    known_share,
+    objective_scale,
+    past_scale,
+)
 from udil_avalanche.losses.spread import spread
 from udil_avalanche.losses.supcon import supcon_loss
 
@@ -38,6 +42,7 @@ __all__ = [
     "empirical_divergence",
     "encoder_alignment_loss",
     "history_gate",
+    "known_share",
     "model_loss",
     "multilabel_classification_loss",
     "multilabel_distillation_loss",

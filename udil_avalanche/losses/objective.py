@@ -16,6 +16,7 @@ def objective(
     lambda_s: float,
     t: int,
     t_power: float = 0.0,
+    scale: float = 1.0,
 ) -> Tensor:
     r"""The model's part of the min-max objective of section 4,
     :math:`V_l - \lambda_d V_d`, with the auxiliary losses that appendix C.3 adds for
@@ -37,6 +38,8 @@ def objective(
     :param lambda_s: weight of V_s.
     :param t: the number of the current domain, from 1.
     :param t_power: 0 is the paper's sum over domains, 1 an average over them.
+    :param scale: multiplies the whole, see
+        :func:`~udil_avalanche.losses.objective_scale`; the paper's formula has 1.
     """
     total = V_l - lambda_d * V_d + lambda_p * V_p + lambda_s * V_s
-    return total / math.pow(t, t_power)
+    return total * scale / math.pow(t, t_power)

@@ -6,6 +6,16 @@ PAST_OF_A_NEW_DOMAIN = 2.0
 """The weight of all past domains together beside one to be learned from scratch."""
 
 
+def known_share(error: float, n_classes: int) -> float:
+    """q, the share of the current domain that H_{t-1} is right about, above chance: 0
+    for a guess, 1 if it knows all.
+
+    :param error: the 0-1 error of H_{t-1} on the current domain.
+    :param n_classes: K, the number of classes.
+    """
+    return max(0.0, 1 - error * n_classes / max(1, n_classes - 1))
+
+
 def past_scale(t: int, known: float) -> float:
     r"""What the sums over past domains in the objective are multiplied by,
     :math:`(2 / t)^{1 - q^2}`.
@@ -16,8 +26,7 @@ def past_scale(t: int, known: float) -> float:
     it is leave no room for that; the past domains together then weigh 2.
 
     :param t: the number of the current domain, from 2.
-    :param known: q, the share of the current domain that H_{t-1} is right about, above
-        chance: 0 for a guess, 1 if it knows all.
+    :param known: q, see :func:`known_share`.
     """
     return math.pow(PAST_OF_A_NEW_DOMAIN / t, 1 - known**2)
 

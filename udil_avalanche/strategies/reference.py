@@ -1,5 +1,5 @@
 """Algorithm 1 as a plain loop, without Avalanche: UDIL from top to bottom, in the
-paper's letters.
+paper's letters. ``reference_default.py`` is what the default makes of it.
 
 :class:`~udil_avalanche.strategies.UDIL` does the same with plugins. A test checks that
 both give the same weights.
@@ -7,7 +7,7 @@ both give the same weights.
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -71,6 +71,8 @@ class Algorithm1:
     fixed: Callable[[int], tuple[float, float, float]] | None = None
     """Fixes (alpha, beta, gamma) as a function of t; learned if ``None``."""
     objective_t_power: float = 0.0
+    objective_scale: float = field(default=1.0, init=False)
+    """What the objective of the current domain is multiplied by: 1 in the paper."""
 
     def learn(self, X_t: Tensor, y_t: Tensor) -> Iterator[Tensor]:
         """Learn the next domain t. This is a generator, which takes one step for each
@@ -94,11 +96,15 @@ class Algorithm1:
                 lambda_s=self.lambda_s,
                 t=t,
                 t_power=self.objective_t_power,
+                scale=self.objective_scale,
             )
             _descend(optimizer, loss)  # line 7
             yield loss.detach()
         # Line 9, H_t <- h, is the copy that the next domain begins with.
-        self.memory.add_domain(TensorDataset(X_t, y_t), y_t, y_t.device)  # line 10
+        self._remember(X_t, y_t)  # line 10
+
+    def _remember(self, X_t: Tensor, y_t: Tensor) -> None:
+        self.memory.add_domain(TensorDataset(X_t, y_t), y_t, y_t.device)
 
     def _batches(self, X_t: Tensor, y_t: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         for _ in range(self.epochs):

@@ -10,6 +10,7 @@ from udil_avalanche.losses import (
     classification_loss,
     distillation_loss,
     history_gate,
+    known_share,
     model_loss,
     multilabel_classification_loss,
     multilabel_distillation_loss,
@@ -190,8 +191,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
                 sample.embeddings,
             ).float()
         if self.balanced:
-            n_classes = sample.logits.shape[1]
-            known = max(0.0, 1 - float(wrong) * n_classes / max(1, n_classes - 1))
+            known = known_share(float(wrong), sample.logits.shape[1])
             self.scale = past_scale(memory.n_domains + 1, known)
 
     def _update(
