@@ -199,12 +199,12 @@ def ablation(make_run: Any, tmp_path: Path) -> Path:
         "configs": "none",
         "seeds": list(SEEDS),
         "streams": {"few | balls": {"benchmark": "hd_balls", **STREAMS["few"]}},
-        "variants": {"default": {}, "with V_p": {"lambda_p": 0.03}, "C": {"C": 2}},
+        "variants": {"default": {}, "with V_s": {"lambda_s": 0.03}, "C": {"C": 2}},
     }
     for place, seed in enumerate(SEEDS):
         options = {**STREAMS["few"], "seed": seed}
         make_run("UDIL", accuracy=80 + place, **options)
-        make_run("UDIL", accuracy=75 + 1.1 * place, lambda_p=0.03, **options)
+        make_run("UDIL", accuracy=75 + 1.1 * place, lambda_s=0.03, **options)
     file = tmp_path / "ablation.yaml"
     file.write_text(yaml.dump(written, sort_keys=False))
     return file
@@ -222,11 +222,11 @@ def test_variants_are_compared_with_the_first(
         "|  | few \\| balls | mean rank | wins | behind |",
         "| --- | --- | --- | --- | --- |",
         "| default | **81.0 ± 1.0** | 1.0 | 1 | 0 |",
-        "| with V_p | 76.1 ± 1.1 | 2.0 | 0 | 4.9 (few \\| balls) |",
+        "| with V_s | 76.1 ± 1.1 | 2.0 | 0 | 4.9 (few \\| balls) |",
         "| C |  |  | 0 |  |",
         "|  | few \\| balls |",
         "| --- | --- |",
-        "| with V_p minus default | **-4.90 ± 0.25** |",
+        "| with V_s minus default | **-4.90 ± 0.25** |",
         "| C minus default |  |",
     ]
 

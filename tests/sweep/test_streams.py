@@ -16,7 +16,7 @@ STREAMS = {
 }
 SMALL = {"strategies": ["UDIL", "SI"], "seeds": [100, 101], "streams": STREAMS}
 ONE = {"strategies": "UDIL", "benchmarks": "hd_balls"}
-VARIANTS = {"default": {}, "with V_p": {"lambda_p": 0.03}}
+VARIANTS = {"default": {}, "with V_s": {"lambda_s": 0.03}}
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def test_variants_are_tried_on_every_stream_with_every_seed(load: Any) -> None:
         (seed, f"UDIL ({variant}) on {stream}")
         for seed in (100, 101)
         for stream in ("few balls", "drift")
-        for variant in ("default", "with V_p")
+        for variant in ("default", "with V_s")
     ]
-    assert [run.lambda_p for run in sweep.runs] == [0, 0.03] * 4
+    assert [run.lambda_s for run in sweep.runs] == [0, 0.03] * 4
 
 
 def test_a_variant_wins_over_the_stream_and_the_settings(load: Any) -> None:
@@ -106,7 +106,7 @@ def test_variants_on_benchmarks(load: Any) -> None:
     sweep = load({**ONE, "variants": VARIANTS})
     assert [cell for _, cell in cells(sweep)] == [
         "UDIL (default) on hd_balls",
-        "UDIL (with V_p) on hd_balls",
+        "UDIL (with V_s) on hd_balls",
     ]
     assert not sweep.has_streams
 
@@ -155,8 +155,8 @@ def changed(**settings: Any) -> dict[str, Any]:
         ({**ONE, "variants": {"a": {"lrr": 1}}}, "no setting 'lrr': did you mean lr?"),
         ({**ONE, "variants": VARIANTS, "search": {}}, "variants and search do not go"),
         (
-            {**ONE, "variants": {**VARIANTS, "again": {"lambda_p": "3e-2"}}},
-            "UDIL (with V_p) on hd_balls and UDIL (again) on hd_balls are the same",
+            {**ONE, "variants": {**VARIANTS, "again": {"lambda_s": "3e-2"}}},
+            "UDIL (with V_s) on hd_balls and UDIL (again) on hd_balls are the same",
         ),
     ],
 )
@@ -170,8 +170,8 @@ def test_a_mistake_names_the_file_and_what_to_write(
 
 
 def test_a_variant_that_the_command_line_makes_equal_is_refused(load: Any) -> None:
-    with pytest.raises(SettingsError, match=r"\(default\).*\(with V_p\).* same run"):
-        load({**ONE, "variants": VARIANTS}, overrides=["lambda_p=0.5"])
+    with pytest.raises(SettingsError, match=r"\(default\).*\(with V_s\).* same run"):
+        load({**ONE, "variants": VARIANTS}, overrides=["lambda_s=0.5"])
 
 
 def test_the_list_says_stream_and_variant(
@@ -182,7 +182,7 @@ def test_the_list_says_stream_and_variant(
     assert main(["sweep", str(file), "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 8
-    expected = "left  UDIL (with V_p) on few balls, memory 30, seed 100  runs/"
+    expected = "left  UDIL (with V_s) on few balls, memory 30, seed 100  runs/"
     assert sum(line.startswith(expected) for line in lines) == 1
 
 

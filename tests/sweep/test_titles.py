@@ -25,16 +25,16 @@ def test_runs_are_told_apart_by_what_their_method_tries_there() -> None:
 def test_streams_and_variants_are_named_instead_of_their_settings() -> None:
     full, distilled, other = (
         resolve("UDIL", "hd_balls", options=options)
-        for options in ({}, {"lambda_p": 0.03}, {"domains": 5, "memory": 50})
+        for options in ({}, {"lambda_s": 0.03}, {"domains": 5, "memory": 50})
     )
     cells = {
         RunFolder.of(full).path: Cell("UDIL", "twenty balls", "default"),
-        RunFolder.of(distilled).path: Cell("UDIL", "twenty balls", "with V_p"),
+        RunFolder.of(distilled).path: Cell("UDIL", "twenty balls", "with V_s"),
         RunFolder.of(other).path: Cell("UDIL", "few balls", "default"),
     }
     title = Titles([full, distilled, other], cells)
     assert [title(run) for run in (full, distilled, other)] == [
         "UDIL (default) on twenty balls, memory 400, seed 0",
-        "UDIL (with V_p) on twenty balls, memory 400, seed 0",
+        "UDIL (with V_s) on twenty balls, memory 400, seed 0",
         "UDIL (default) on few balls, memory 50, seed 0",
     ]
