@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from udil_avalanche.losses import (
@@ -25,6 +25,7 @@ from udil_avalanche.losses import (
     past_scale,
     spread,
 )
+from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.strategies.reference import Algorithm1, Losses
 from udil_avalanche.theory.bound import BoundEstimates
 from udil_avalanche.theory.coefficients import softmax_coefficients
@@ -160,5 +161,7 @@ class DefaultLoop(Algorithm1):
             yield V_l, nothing, V_p, nothing
 
 
-def _frozen(model: nn.Module) -> nn.Module:
-    return copy.deepcopy(model).eval().requires_grad_(False)
+def _frozen(model: EncoderPredictor) -> EncoderPredictor:
+    copied = copy.deepcopy(model)
+    copied.eval().requires_grad_(False)
+    return copied
