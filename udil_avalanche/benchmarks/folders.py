@@ -10,8 +10,9 @@ from udil_avalanche.benchmarks.reading.image_tree import (
     labelled_files,
     subfolders,
 )
-from udil_avalanche.benchmarks.reading.names import chosen_domains, natural_key
+from udil_avalanche.benchmarks.reading.names import chosen_domains
 from udil_avalanche.benchmarks.reading.splitting import Splitter
+from udil_avalanche.data.natural_order import natural_key
 from udil_avalanche.data.scenario import DomainScenario
 
 PARTS = ["train", "test"]

@@ -15,15 +15,13 @@ from udil_avalanche.benchmarks.arrays import array_samples
 from udil_avalanche.benchmarks.folders import PARTS, image_domain, image_domains
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
-from udil_avalanche.benchmarks.reading.image_tree import (
-    SUFFIXES,
-    image_samples,
-    subfolders,
-)
-from udil_avalanche.benchmarks.reading.names import chosen_domains, natural
+from udil_avalanche.benchmarks.reading.image_tree import image_samples, subfolders
+from udil_avalanche.benchmarks.reading.names import chosen_domains
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed, domain_of
 from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.data.image_listing import SUFFIXES
+from udil_avalanche.data.natural_order import natural
 from udil_avalanche.data.scenario import Domain
 from udil_avalanche.learner.version import Reserve
 

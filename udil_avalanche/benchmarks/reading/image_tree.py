@@ -14,18 +14,13 @@ from torch import Tensor
 
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples, assemble
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
-from udil_avalanche.benchmarks.reading.names import natural, natural_key
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.domain_tensors import LastUsed
 from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.data.image_listing import image_files
 from udil_avalanche.data.image_reading import BadImage, read_image
+from udil_avalanche.data.natural_order import natural
 from udil_avalanche.data.scenario import DomainScenario
-
-SUFFIXES = (
-    *(".bmp", ".gif", ".jpeg", ".jpg", ".pgm"),
-    *(".png", ".ppm", ".tif", ".tiff", ".webp"),
-)
-"""Files with other endings are ignored."""
 
 LabelledFile = tuple[str, str]
 """The class of an image and its file."""
@@ -40,23 +35,6 @@ class ImageDomain:
     """To be split, or those to train on."""
     test_files: list[LabelledFile] | None = None
     """Those to test on, if the data are split already."""
-
-
-def image_files(folder: Path) -> list[str]:
-    """List the images in a folder and its subfolders, in natural order.
-
-    :param folder: where to look; hidden files are left out.
-    """
-    found: list[str] = []
-    for path, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            os.path.join(path, name)
-            for name in files
-            if os.path.splitext(name)[1].lower() in SUFFIXES
-            and not name.startswith(".")
-        ]
-    return sorted(found, key=natural_key)
 
 
 def subfolders(folder: Path) -> list[str]:

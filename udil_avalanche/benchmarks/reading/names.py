@@ -1,28 +1,9 @@
-"""Names of files and folders in natural order: numbers by their value."""
+"""Which domains to learn, by their names."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from udil_avalanche.benchmarks.reading.bad_data import BadData
-
-
-def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Key to sort numbers within names by their value: ``o2`` before ``o10``.
-
-    :param name: the name.
-    """
-    return [
-        (0, int(part), "") if part.isdecimal() else (1, 0, part)
-        for part in re.split(r"(\d+)", name)
-    ]
-
-
-def natural(names: Iterable[str]) -> list[str]:
-    """Sort names in natural order.
-
-    :param names: the names.
-    """
-    return sorted(names, key=natural_key)
+from udil_avalanche.data.natural_order import natural
 
 
 def chosen_domains(
