@@ -11,6 +11,7 @@ from udil_avalanche.cli import (
     forget,
     inspect,
     learn,
+    predict,
     report,
     rollback,
     run,
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Command] = {
     "learn": learn,
     "inspect": inspect,
     "update": update,
+    "predict": predict,
     "rollback": rollback,
     "forget": forget,
     "completion": completion,
@@ -97,10 +99,10 @@ def main_parser() -> argparse.ArgumentParser:
 def _with_command(arguments: Sequence[str]) -> list[str]:
     """The arguments with the command that is meant; ``run`` may be left out."""
     first = arguments[0] if arguments else ""
-    if "--version" in arguments:
-        return ["--version"]
     if first in COMMANDS or first in ("-h", "--help"):
         return list(arguments)
+    if "--version" in arguments:
+        return ["--version"]
     if first and not first.startswith("-") and "=" not in first:
         nearest(first, COMMANDS, "command")
     return ["run", *arguments]

@@ -3,5 +3,7 @@
 ``version`` is all that is needed to continue, to predict and to judge; ``model_folder``
 keeps versions on disk; ``reading`` makes domains of files and arrays; ``training``
 learns one more domain; ``update`` puts these together. ``predictor`` loads neither
-Avalanche nor anything else that predicting does not need.
+Avalanche nor anything else that predicting does not need, and neither do ``inputs`` and
+``predictions``, which read and write files batch by batch. ``exporting`` makes a file
+that runs without this package.
 """

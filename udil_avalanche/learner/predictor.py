@@ -1,5 +1,6 @@
 """Predicting with a version of a model. Does not load Avalanche."""
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,12 @@ class Predictor:
         """The names of the classes, in the order of the logits."""
         return self.record.classes
 
+    @property
+    def batch_size(self) -> int:
+        """How many inputs go through the network at once."""
+        values = math.prod(self.record.input_shape)
+        return max(1, min(BATCH_SIZE, BATCH_VALUES // max(1, values)))
+
     def logits(self, inputs: Tensor) -> Tensor:
         """The class logits of inputs.
 
@@ -96,20 +103,8 @@ class Predictor:
         :raises ModelError: if they do not fit.
         """
         found: NDArray[Any] = np.asarray(values)
-        shape = tuple(self.record.input_shape)
-        if found.dtype.kind not in "biuf":
-            raise ModelError(f"{where} holds {found.dtype}, not real numbers")
-        if found.shape[1:] != shape:
-            raise ModelError(
-                f"{where} has the shape {found.shape}, but the model takes one row of "
-                f"shape {shape} for each input"
-            )
+        self.check_fits(found.shape, found.dtype, where)
         is_8_bit = found.dtype == np.uint8
-        if is_8_bit != (self.record.input_type == "uint8"):
-            raise ModelError(
-                f"{where} is {found.dtype}, but the model has learned from "
-                f"{self.record.input_type}"
-            )
         with np.errstate(over="ignore"):
             wanted = np.uint8 if is_8_bit else np.float32
             fitting = np.ascontiguousarray(found.astype(wanted, copy=False))
@@ -119,6 +114,30 @@ class Predictor:
                 f"{where}: row {row} holds a number that is not finite in 32 bits"
             )
         return torch.from_numpy(fitting)
+
+    def check_fits(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], where: str = "x"
+    ) -> None:
+        """Refuse an array of another type or shape than the model has learned from.
+
+        :param shape: the array's shape, one input per row.
+        :param dtype: its type.
+        :param where: what it is, for messages.
+        :raises ModelError: if it does not fit.
+        """
+        if dtype.kind not in "biuf":
+            raise ModelError(f"{where} holds {dtype}, not real numbers")
+        wanted = tuple(self.record.input_shape)
+        if shape[1:] != wanted:
+            raise ModelError(
+                f"{where} has the shape {shape}, but the model takes one row of shape "
+                f"{wanted} for each input"
+            )
+        if (dtype == np.uint8) != (self.record.input_type == "uint8"):
+            raise ModelError(
+                f"{where} is {dtype}, but the model has learned from "
+                f"{self.record.input_type}"
+            )
 
     @torch.inference_mode()
     def _in_batches(
@@ -138,5 +157,4 @@ class Predictor:
         """
         if len(inputs) == 0:
             return iter(())
-        size = max(1, min(BATCH_SIZE, BATCH_VALUES // max(1, inputs[0].numel())))
-        return iter(torch.split(inputs, size))
+        return iter(torch.split(inputs, self.batch_size))
