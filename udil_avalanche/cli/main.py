@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from udil_avalanche import __version__
 from udil_avalanche.cli import (
     completion,
+    export,
     forget,
     inspect,
     learn,
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Command] = {
     "inspect": inspect,
     "update": update,
     "predict": predict,
+    "export": export,
     "rollback": rollback,
     "forget": forget,
     "completion": completion,

@@ -1,0 +1,214 @@
+"""The model card of an exported version: what it is, and what it is not."""
+
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from udil_avalanche.formatting import percent, settings_in_words
+from udil_avalanche.learner.export_target import CARD_TITLE
+from udil_avalanche.learner.graph_metadata import (
+    accuracies,
+    input_meaning,
+    takes_images,
+)
+from udil_avalanche.learner.version import VersionRecord
+from udil_avalanche.recipes.resolve import stored_settings
+from udil_avalanche.recipes.settings import Role, as_dict, names_with
+
+
+@dataclass(frozen=True)
+class Check:
+    """How an exported file was compared with the version in it.
+
+    :param n: number of inputs that both classified.
+    :param n_different: for how many of them the class differs.
+    :param largest_difference: between two logits.
+    :param accuracies: of the file on the reserve of each domain, in percent. Without
+        any, the inputs were random.
+    """
+
+    n: int
+    n_different: int
+    largest_difference: float
+    accuracies: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def in_words(self) -> str:
+        """The result in a sentence."""
+        inputs = "samples in reserve" if self.accuracies else "random inputs"
+        return (
+            f"the same class for all {self.n} {inputs}, largest difference of a logit "
+            f"{self.largest_difference:.2g}"
+        )
+
+
+def model_card(
+    name: str, file: Path, versions: list[VersionRecord], check: Check
+) -> str:
+    """The card, as Markdown.
+
+    :param name: the model's name.
+    :param file: the exported file.
+    :param versions: the version and those that it came from, the oldest first.
+    :param check: how the file was compared with the version.
+    """
+    version = versions[-1]
+    strategy = version.settings["strategy"]
+    parts = [
+        f"{CARD_TITLE}{name}, version {version.number}",
+        f"`{file.name}` is a classifier of {len(version.classes)} classes. It has "
+        f"learned {len(version.domains)} domains one after another, by {strategy} of "
+        f"udil_avalanche {version.software.get('udil_avalanche', '')}; the last one, "
+        f"{version.domain}, on {version.created[:10]}.",
+        "## Input and output",
+        _table(
+            ["name", "type", "shape", "meaning"],
+            [
+                _input_row(version),
+                ["`logits`", "float32", f"N x {len(version.classes)}", "one per class"],
+                [
+                    "`probabilities`",
+                    "float32",
+                    f"N x {len(version.classes)}",
+                    "their softmax",
+                ],
+            ],
+        ),
+        "N is any number. The classes, in the order of the outputs: "
+        f"{', '.join(version.classes)}. The file's metadata have them as `classes`, "
+        "and the history below as `history`, both in JSON.",
+        _example(file, version),
+        "## Domains",
+        "Accuracy is that of this file, on samples that were never trained on.",
+        _table(
+            ["domain", "samples", "learned in version", "accuracy", "tested on"],
+            [
+                [
+                    domain.name,
+                    domain.samples,
+                    domain.version,
+                    percent(check.accuracies.get(domain.name)),
+                    domain.reserve if domain.name in check.accuracies else "nothing",
+                ]
+                for domain in version.domains
+            ],
+        ),
+        "## History",
+        "The accuracy on every domain's reserve, as measured when the version was "
+        "made.",
+        _history(versions),
+        "## How it was trained",
+        f"{version.steps} steps in all; {version.seconds:.0f} s for the last domain. "
+        "Its settings:",
+        _settings(version),
+        "## The file was run",
+        f"By {'onnxruntime' if file.suffix == '.onnx' else 'torch'}, and compared with "
+        f"the model that it was exported from: {check.in_words}.",
+        "## Limits",
+        "\n".join(f"- {limit}" for limit in _limits(version, check)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _input_row(version: VersionRecord) -> list[str]:
+    shape = " x ".join(["N", *map(str, version.input_shape)])
+    return ["`x`", version.input_type, shape, input_meaning(version)]
+
+
+def _example(file: Path, version: VersionRecord) -> str:
+    if file.suffix == ".onnx":
+        lines = [
+            "import onnxruntime",
+            "",
+            f'session = onnxruntime.InferenceSession("{file.name}")',
+            'logits, probabilities = session.run(None, {"x": x})',
+        ]
+    else:
+        lines = [
+            "import torch",
+            "",
+            f'model = torch.export.load("{file.name}").module()',
+            "logits, probabilities = model(torch.from_numpy(x))",
+        ]
+    if takes_images(version):
+        size = version.input_shape[-1]
+        lines = [
+            "import numpy as np",
+            lines[0],
+            "from PIL import Image, ImageOps",
+            "",
+            'image = Image.open("FILE")',
+            f'image.draft("RGB", ({2 * size}, {2 * size}))',
+            'image = ImageOps.exif_transpose(image).convert("RGB")',
+            f"image = image.resize(({size}, {size}), Image.Resampling.BILINEAR)",
+            "x = np.asarray(image).transpose(2, 0, 1)[None]",
+            *lines[2:],
+        ]
+    return "```python\n" + "\n".join(lines) + "\n```"
+
+
+def _history(versions: list[VersionRecord]) -> str:
+    names = versions[-1].names
+    rows = []
+    for version in versions:
+        measured = accuracies(version)
+        rows.append(
+            [
+                version.number,
+                version.created[:10],
+                version.domain,
+                *(percent(measured.get(name)) for name in names),
+            ]
+        )
+    return _table(["version", "made", "learned", *names], rows)
+
+
+def _settings(version: VersionRecord) -> str:
+    """What decides how the model learns, without the paths of a machine."""
+    settings = stored_settings(version.settings)
+    values = as_dict(settings)
+    shown = {
+        key: Path(value).name if key == "weights" and value else value
+        for key, value in values.items()
+        if key in names_with(Role.METHOD, type(settings))
+    }
+    return textwrap.fill(f"{settings_in_words(shown)}.", 100, break_on_hyphens=False)
+
+
+def _limits(version: VersionRecord, check: Check) -> list[str]:
+    limits = [
+        "It knows the classes above alone, and names one of them for any input.",
+        f"How it does on domains other than {', '.join(version.names)} is unknown.",
+        "The probabilities are a softmax. They were not calibrated.",
+    ]
+    unknown = [name for name in version.names if name not in check.accuracies]
+    if unknown:
+        limits.append(
+            f"No samples of {', '.join(unknown)} are held out, so its accuracy there "
+            "is unknown."
+        )
+    if check.accuracies:
+        fewest = min(
+            each.reserve for each in version.domains if each.name in check.accuracies
+        )
+        limits.append(
+            f"The accuracies are estimates from {fewest} samples or more each: a 95 % "
+            f"interval reaches up to {_margin(fewest)} points to either side."
+        )
+    if version.forgotten:
+        limits.append(
+            f"The samples of {', '.join(version.forgotten)} were removed on request, "
+            "but the weights still carry what they learned from them."
+        )
+    return limits
+
+
+def _margin(n: int) -> str:
+    """Points to each side of the widest 95 % interval of a share of n samples."""
+    return f"{min(100.0, 196 * (0.25 / n) ** 0.5):.1f}"
+
+
+def _table(header: list[str], rows: list[list[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
