@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from bench.data_path import loading, training
+from bench.deployment import predicting, starting, versions
 from bench.evaluation import evaluation, shares
 from bench.image_loader import image_loading
 from bench.limit import MatmulRate
@@ -52,6 +53,9 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
             name: shares(name, scale) for name in ("UDIL", "Fine-tune")
         },
         "saving UDIL's state": lambda: saving(scale),
+        "predicting images in a file": lambda: predicting(scale),
+        "to the first prediction": lambda: starting(scale),
+        "a further version of a model": lambda: versions(scale),
         "peak memory by domain, MB": lambda: peak_memory(scale),
     }
     for name, part in parts.items():

@@ -56,6 +56,13 @@ def test_all_is_measured_and_written(
     ]
     state = results["saving UDIL's state"]
     assert 1 <= state["to its tensors"] < 1.1, "it holds what it has to, and no more"
+    predicted = results["predicting images in a file"]
+    assert predicted["images"] == QUICK.images
+    start = results["to the first prediction"]
+    assert start["s"] > start["import torch s"]
+    version = results["a further version of a model"]
+    assert 0 < version["share of writing"] < 1
+    assert 1 <= version["to new tensors"] < 1.1, "nothing is written twice"
     peaks = results["peak memory by domain, MB"]
     assert list(peaks) == ["start", *map(str, range(1, QUICK.memory_domains + 1))]
 

@@ -67,4 +67,4 @@ def as_numbers(x: Tensor) -> Tensor:
 
     :param x: the inputs.
     """
-    return x.float() / 255 if x.dtype == torch.uint8 else x
+    return x.float().div_(255) if x.dtype == torch.uint8 else x

@@ -90,7 +90,7 @@ class InputReader:
 
     def _arrays(self, files: Iterable[Path]) -> Iterator[Batch]:
         for file in files:
-            parts, begin = self._parts(file), 0
+            parts, name, begin = self._parts(file), str(file), 0
             while True:
                 try:
                     part = next(parts, None)
@@ -102,9 +102,9 @@ class InputReader:
                 usable = self._usable(part, file, begin)
                 positions = (begin + np.flatnonzero(usable)).tolist()
                 if positions:
-                    names = [f"{file}[{row}]" for row in positions]
+                    names = [f"{name}[{row}]" for row in positions]
                     chosen = part if usable.all() else part[usable]
-                    yield Batch(names, self.predictor.inputs(chosen, str(file)))
+                    yield Batch(names, self.predictor.inputs(chosen, name))
                 begin += len(part)
 
     def _parts(self, file: Path) -> Iterator[NDArray[Any]]:
