@@ -22,7 +22,8 @@ class Shapes(NamedTuple):
 
 
 def network(record: VersionRecord, weights: dict[str, Tensor]) -> EncoderPredictor:
-    """The network of a version, in evaluation mode.
+    """The network of a version, in evaluation mode. The random generators are left as
+    they were.
 
     :param record: what there is to know about the version.
     :param weights: its weights.
@@ -31,9 +32,12 @@ def network(record: VersionRecord, weights: dict[str, Tensor]) -> EncoderPredict
     shapes = Shapes(tuple(record.input_shape), len(record.classes))
     if settings.benchmark == "folders":
         from_scratch = settings.model_copy(update={"weights": None})
-        model = build_image_model(from_scratch, shapes)
+        # New networks begin with random weights.
+        with torch.random.fork_rng(devices=[]):
+            model = build_image_model(from_scratch, shapes)
     else:
-        model = build_perceptron(settings, shapes)
+        with torch.random.fork_rng(devices=[]):
+            model = build_perceptron(settings, shapes)
         if "encoder.input.centre" in weights:
             first = Standardise(
                 *(weights[f"encoder.input.{name}"] for name in ("centre", "scale"))

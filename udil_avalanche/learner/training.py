@@ -27,7 +27,7 @@ from udil_avalanche.runs.state.run_log import RunLog
 from udil_avalanche.runs.state.saving import SavingPlugin
 from udil_avalanche.runs.state.stop import StopRequest
 from udil_avalanche.runs.state.strategy_state import load_strategy_state, strategy_state
-from udil_avalanche.runs.torch_setup import seed_all, set_up_torch
+from udil_avalanche.runs.torch_setup import seed_all, set_up_torch, torch_as_it_was
 from udil_avalanche.runs.versions import versions
 
 
@@ -60,7 +60,7 @@ def learn_domain(
 
     Versions that are learned one after another, in any number of processes, have the
     weights of one run over all domains, bit for bit. The random generators of Python,
-    NumPy and torch are left as they were found.
+    NumPy and torch, and torch's settings, are left as they were found.
 
     :param before: the version to continue; ``None`` to begin.
     :param domain: the domain; not one that ``before`` has samples of.
@@ -163,15 +163,17 @@ def _type_of(domain: NewDomain) -> str:
 
 @contextmanager
 def _torch_as_in_a_run(settings: RunSettings) -> Iterator[None]:
-    """torch set up as for a run; the caller's random generators are put back."""
+    """torch set up as for a run; the caller's settings and random generators are put
+    back."""
     outside = generator_states()
-    if settings.threads is not None:
-        torch.set_num_threads(settings.threads)
-    set_up_torch()
-    try:
-        yield
-    finally:
-        set_generator_states(outside)
+    with torch_as_it_was():
+        if settings.threads is not None:
+            torch.set_num_threads(settings.threads)
+        set_up_torch()
+        try:
+            yield
+        finally:
+            set_generator_states(outside)
 
 
 def _strategy(

@@ -2,6 +2,8 @@
 
 import ctypes
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -23,6 +25,32 @@ def set_up_torch() -> None:
     # The attribute is a property, which is not in the type of the module.
     setattr(torch.utils.deterministic, "fill_uninitialized_memory", False)  # noqa: B010
     keep_freed_memory()
+
+
+@contextmanager
+def torch_as_it_was() -> Iterator[None]:
+    """Put torch's settings back afterwards, for code that runs in somebody else's
+    program. What :func:`keep_freed_memory` sets cannot be read, and stays.
+
+    Denormal numbers are a setting of the processor and concern NumPy as well.
+    """
+    threads = torch.get_num_threads()
+    flushes = flushes_denormals()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = getattr(torch.utils.deterministic, "fill_uninitialized_memory")  # noqa: B009
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_flush_denormal(flushes)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        setattr(torch.utils.deterministic, "fill_uninitialized_memory", fills)  # noqa: B010
+
+
+def flushes_denormals() -> bool:
+    """Whether this thread takes numbers below 1e-38 for 0."""
+    return not (torch.tensor([2e-38]) / 4).any()
 
 
 def seed_all(seed: int) -> None:
