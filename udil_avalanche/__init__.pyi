@@ -15,6 +15,7 @@ from .errors import BadData, ModelError, RunError, RunStopped, SettingsError
 from .evaluation.domain_metrics import DomainMetrics, domain_metrics
 from .evaluation.loggers import CSVLogger, TensorboardLogger, WandBLogger
 from .evaluation.term_metrics import TermMetrics, term_metrics
+from .learner.estimator import UDILClassifier
 from .learner.learner import DomainLearner
 from .memory import BalancedMemory, ReservoirMemory
 from .models import (
@@ -110,6 +111,7 @@ __all__ = [
     "TensorLoaderPlugin",
     "TensorboardLogger",
     "TermMetrics",
+    "UDILClassifier",
     "WandBLogger",
     "Was",
     "arrays",
