@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from udil_avalanche.evaluation.data_addresses import svg_address
 from udil_avalanche.report.comparison import Comparison
-from udil_avalanche.report.data_addresses import svg_address
 
 _FAR = 10
 """Points from which on the colour does not change: a method that fails altogether would

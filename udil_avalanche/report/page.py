@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from udil_avalanche import formatting
+from udil_avalanche.evaluation.pages import page_environment
 from udil_avalanche.report import comparison_markdown, markdown, paper, pictures
 from udil_avalanche.report.advice import advice
 from udil_avalanche.report.certainty import paired_tests, ranking_of
@@ -35,14 +34,8 @@ def page(
     :param comparisons: comparisons across streams, which come first.
     :param searches: what searches for settings came to.
     """
-    environment = Environment(
-        loader=PackageLoader("udil_avalanche.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    environment = page_environment("udil_avalanche.report")
+    return environment.get_template("own/page.html").render(
         tables=tables,
         comparisons=comparisons,
         searches=searches,

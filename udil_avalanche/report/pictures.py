@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from udil_avalanche.evaluation import plots
+from udil_avalanche.evaluation.data_addresses import png_address, svg_address
 from udil_avalanche.evaluation.formulas import average_accuracy, forgetting
 from udil_avalanche.report import paper
-from udil_avalanche.report.data_addresses import png_address, svg_address
 from udil_avalanche.report.labels import label_points
 from udil_avalanche.report.tables import Row, Table
 

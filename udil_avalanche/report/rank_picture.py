@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from udil_avalanche.report.data_addresses import svg_address
+from udil_avalanche.evaluation.data_addresses import svg_address
 from udil_avalanche.report.ranks import Ranking
 
 _STEP = 0.3
