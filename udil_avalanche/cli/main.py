@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from udil_avalanche import __version__
 from udil_avalanche.cli import (
     completion,
+    evaluate,
     export,
     forget,
     history,
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "learn": learn,
     "inspect": inspect,
     "update": update,
+    "evaluate": evaluate,
     "predict": predict,
     "export": export,
     "history": history,
