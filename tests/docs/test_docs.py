@@ -104,3 +104,12 @@ def test_the_plugin_on_the_page_of_runs_keeps_its_state(
     load_strategy_state(other, strategy_state(trained))
     assert trained.plugins[0].mean > 0
     assert torch.equal(other.plugins[0].mean, trained.plugins[0].mean)
+
+
+def test_the_example_of_the_estimator_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = examples(DOCS / "scikit_learn.md")
+    names: dict[str, Any] = {}
+    exec(compile(code, "scikit_learn.md", "exec"), names)
+    assert names["model"].version_.record.number == 3
+    assert names["model"].score(names["x"], names["y"]) > 0.85
+    assert "near" in capsys.readouterr().out

@@ -211,6 +211,6 @@ def test_settings_cannot_change_between_domains() -> None:
 def test_a_memory_that_is_too_small_for_one_more_domain_is_refused() -> None:
     model = small(memory=2)
     model.partial_fit(*domain(0), classes=["above", "below"]).partial_fit(*domain(1))
-    with pytest.raises(ValueError, match="cannot hold 3 domains"):
+    with pytest.raises(ModelError, match="no room for one of each of 3 domains"):
         model.partial_fit(*domain(2))
     assert model.version_.record.number == 2, "the model is as it was"

@@ -138,7 +138,8 @@ class UDILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         :param X: the samples.
         """
-        predicted: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[most_probable]
         return predicted
 
     def _validated(
