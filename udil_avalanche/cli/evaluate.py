@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from udil_avalanche.learner.evaluating import Evaluation
     from udil_avalanche.learner.wilson import Share
 
-MOST_DOMAINS_IN_A_TABLE = 8
+MOST_COLUMNS = 10
 MOST_CLASSES_IN_A_MATRIX = 15
 MOST_CONFUSIONS = 10
 REMARKS = {
@@ -102,7 +102,7 @@ def _show(found: Sequence["Evaluation"], everything: "Evaluation", number: int) 
         if names:
             out.print(f"{', '.join(names)}: {meaning}", markup=False)
     out.print("\naccuracy on each class (%), and how many samples it has")
-    shown = several if len(several) <= MOST_DOMAINS_IN_A_TABLE else [everything]
+    shown = several if len(several) <= MOST_COLUMNS else [everything]
     out.print(_classes(shown))
     if len(everything.class_names) <= MOST_CLASSES_IN_A_MATRIX:
         out.print("\nconfusion matrix: row = true class, column = predicted class")

@@ -58,7 +58,8 @@ def accuracy_picture(history: History) -> str:
                 ax.plot(*ends, ":", color=color, lw=1)
     x, y = _known(line, [mean_accuracy(record) for record in line])
     ax.plot(x, y, "o-", color="black", lw=3, ms=5, label="mean of the domains learned")
-    ax.set(xlabel="version", ylabel="accuracy on the reserve (%)", ylim=(-2, 102))
+    ax.set(xlabel="version", ylabel="accuracy on the reserve (%)")
+    ax.set_ylim(_lower_end(history), 102)
     numbers = [record.number for record in history.records]
     ax.set_xticks(numbers[:: -(-len(numbers) // _MOST_TICKS)])
     ax.set_xlim(numbers[0] - 0.5, numbers[-1] + 0.5)
@@ -157,6 +158,15 @@ def _known(
     found = zip(records, values, strict=True)
     known = [(record.number, y) for record, y in found if y is not None]
     return [number for number, _ in known], [y for _, y in known]
+
+
+def _lower_end(history: History) -> float:
+    """A ten below all accuracies, so that differences between them can be seen."""
+    found = [
+        accuracy(record, name) for record in history.records for name in record.names
+    ]
+    lowest = min((value for value in found if value is not None), default=0.0)
+    return max(-2.0, 10 * ((lowest - 5) // 10))
 
 
 def _lanes(history: History) -> dict[int, int]:
