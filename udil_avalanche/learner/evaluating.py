@@ -15,9 +15,9 @@ from rich.progress import track
 from torch import Tensor
 
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
-from udil_avalanche.benchmarks.reading.names import natural
 from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed, domain_of
 from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.data.natural_order import natural
 from udil_avalanche.data.scenario import Domain
 from udil_avalanche.errors import ModelError
 from udil_avalanche.learner.calibration import (

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData
-from udil_avalanche.benchmarks.reading.image_tree import image_files
 from udil_avalanche.data.image_files import ImageFiles
+from udil_avalanche.data.image_listing import image_files
 from udil_avalanche.learner.reading import (
     all_inputs,
     kind_of,

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from udil_avalanche.learner.version import VersionRecord
 from udil_avalanche.recipes import Role, RunSettings
 from udil_avalanche.recipes.resolve import resolve, stored_settings
 from udil_avalanche.recipes.settings import names_with
+
+if TYPE_CHECKING:
+    from udil_avalanche.learner.exporting import Exported
 
 KINDS = {"arrays": "arrays", "folders": "folders of images"}
 
@@ -245,6 +248,16 @@ class DomainLearner:
             raise ModelError(f"{path} exists: choose another folder")
         self.folder.require()
         shutil.copytree(self.folder.path, path, ignore=shutil.ignore_patterns(".lock"))
+
+    def export(self, file: str | Path) -> "Exported":
+        """Write the version in use to a file that runs without this package, compare it
+        with the model, and write a model card beside it.
+
+        :param file: the file, ``.onnx`` or ``.pt2``.
+        """
+        from udil_avalanche.learner.exporting import export
+
+        return export(self.folder, file)
 
     @property
     def record(self) -> VersionRecord:
