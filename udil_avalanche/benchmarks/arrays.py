@@ -163,7 +163,15 @@ def _kind(x: NDArray[Any]) -> str:
 
 
 def _take(path: Path, rows: Tensor, labels: Tensor, slot: LastUsed) -> DomainTensors:
-    return DomainTensors(partial(_inputs, path, rows), labels, slot)
+    inputs = partial(_inputs, path, rows)
+    return DomainTensors(inputs, labels, slot, content=_checksums(path))
+
+
+def _checksums(path: Path) -> str:
+    """The checksums that the archive has of its arrays."""
+    with zipfile.ZipFile(path) as archive:
+        members = sorted(archive.infolist(), key=lambda member: member.filename)
+        return " ".join(f"{each.filename} {each.CRC:08x}" for each in members)
 
 
 def _inputs(path: Path, rows: Tensor) -> Tensor:

@@ -41,6 +41,8 @@ class DomainTensors(Dataset[tuple[Tensor, int]]):
     :param labels: the class of each sample.
     :param slot: caches the inputs.
     :param make_some: makes only the inputs at given positions, if that is possible.
+    :param content: tells the inputs from others that have the same labels, by which a
+        resumed run knows its data.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class DomainTensors(Dataset[tuple[Tensor, int]]):
         labels: Tensor,
         slot: LastUsed,
         make_some: Callable[[Tensor], Tensor] | None = None,
+        content: str = "",
     ) -> None:
         self._make_inputs = make_inputs
         self._make_some = make_some
         self._slot = slot
+        self.content = content
         self.labels = labels
         self.targets: list[int] = labels.tolist()
         """The labels in the form that Avalanche expects."""

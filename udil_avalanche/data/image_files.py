@@ -37,6 +37,13 @@ class ImageFiles(Dataset[tuple[Tensor, int]]):
         """Shape of one image."""
         return (3, self.size, self.size)
 
+    @property
+    def content(self) -> str:
+        """The names and sizes of the files, by which a resumed run knows its data. The
+        folder that they are in may have been moved."""
+        sizes = (f"{Path(file).name} {Path(file).stat().st_size}" for file in self.files)
+        return "\n".join(sizes)
+
     def __len__(self) -> int:
         return len(self.files)
 

@@ -1,8 +1,12 @@
 """Domains as an Avalanche benchmark."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
+import torch
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_task_labels
 from torch import Tensor
 
@@ -57,6 +61,21 @@ class DomainScenario(CLScenario):  # type: ignore[misc]
         """Shape of one input."""
         self.data = data
         self.details = dict(details or {})
+        self._domains = [*train, *test]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells these data from others: the name, the labels of every domain in
+        their order, and what the domains say about their files by ``content``.
+        """
+        digest = hashlib.sha256()
+        facts = {"data": self.data, "n_classes": self.n_classes, **self.details}
+        digest.update(json.dumps(facts, sort_keys=True).encode())
+        for domain in self._domains:
+            labels = domain.labels.to("cpu", torch.int64).numpy().astype("<i8")
+            digest.update(f"{len(labels)} {getattr(domain, 'content', '')}".encode())
+            digest.update(labels.tobytes())
+        return digest.hexdigest()
 
 
 def _check_domains(

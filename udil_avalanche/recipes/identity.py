@@ -75,6 +75,20 @@ def effective_settings(settings: RunSettings) -> dict[str, Any]:
     return {key: value for key, value in values if key not in places}
 
 
+def differences(begun: RunSettings, wanted: RunSettings) -> list[str]:
+    """The settings that affect the result and are not the same, in words.
+
+    :param begun: the settings that something was made with.
+    :param wanted: the settings asked for.
+    """
+    one, other = effective_settings(begun), effective_settings(wanted)
+    return [
+        f"{key}={one.get(key)}, not {key}={other.get(key)}"
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    ]
+
+
 def identity(settings: RunSettings) -> dict[str, Any]:
     """What tells a run from others, by the first names of its settings.
 

@@ -42,6 +42,7 @@ from udil_avalanche.runs.result import RunResult
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.lock import locked
+from udil_avalanche.runs.state.origin import check_origin, origin_of
 from udil_avalanche.runs.state.run_log import RunLog
 from udil_avalanche.runs.state.saving import SavingPlugin, first_step
 from udil_avalanche.runs.state.stop import StopRequest
@@ -106,6 +107,7 @@ def _learn(
     state = states.read()
     if state is not None:
         folder.check_settings(settings)
+        check_origin(state, settings, benchmark, folder)
     else:
         if folder.is_begun:
             say("This run was started but nothing was saved: starting again.")
@@ -131,6 +133,7 @@ def _learn(
         every=settings.save_every,
         stop=stop,
         before_saving=tensorboard.writer.flush,
+        origin=origin_of(settings, benchmark),
     )
     strategy.plugins.append(saving)
 

@@ -17,7 +17,7 @@ import yaml
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.files import write_text
 from udil_avalanche.recipes import RunSettings, as_dict
-from udil_avalanche.recipes.identity import effective_settings, fingerprint
+from udil_avalanche.recipes.identity import differences, fingerprint
 from udil_avalanche.recipes.resolve import load_settings, stored_settings
 from udil_avalanche.runs.result import RunResult
 from udil_avalanche.runs.versions import versions
@@ -99,17 +99,12 @@ class RunFolder:
         """
         try:
             file = self.path / "settings.yaml"
-            begun = effective_settings(stored_settings(load_settings(file)))
+            begun = stored_settings(load_settings(file))
         except SettingsError as error:
             raise self._error(str(error)) from error
-        wanted = effective_settings(settings)
-        differences = [
-            f"{key}={begun.get(key)}, not {key}={wanted.get(key)}"
-            for key in sorted(begun.keys() | wanted.keys())
-            if begun.get(key) != wanted.get(key)
-        ]
-        if differences:
-            raise self._error(f"{self.path} was started with {'; '.join(differences)}")
+        found = differences(begun, settings)
+        if found:
+            raise self._error(f"{self.path} was started with {'; '.join(found)}")
 
     def finish(self, result: Mapping[str, object]) -> None:
         """Write the result, and the mark ``done`` with the SHA-256 of every file, as

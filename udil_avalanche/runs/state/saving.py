@@ -1,7 +1,7 @@
 """When a run saves its state, and how it resumes from it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -43,6 +43,8 @@ class SavingPlugin(Plugin):
     :param every: seconds between two states within a domain.
     :param stop: whether to save and stop.
     :param before_saving: called first, to write out what others have buffered.
+    :param origin: what the state belongs to, in plain values; is saved with it, see
+        :mod:`~udil_avalanche.runs.state.origin`.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class SavingPlugin(Plugin):
         every: float,
         stop: StopRequest,
         before_saving: Callable[[], None],
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.states = states
@@ -60,6 +63,7 @@ class SavingPlugin(Plugin):
         self.every = every
         self.stop = stop
         self.before_saving = before_saving
+        self.origin = origin
         self._epoch_began: dict[str, Any] | None = None
         self._resumed: dict[str, Any] | None = None
         self._all_epochs = 0
@@ -151,6 +155,7 @@ class SavingPlugin(Plugin):
         self.log.tick()
         self.states.write(
             {
+                "origin": self.origin,
                 "record": self.log.state_dict(),
                 "strategy": strategy_state(strategy),
                 "generators": generator_states(),
