@@ -1,4 +1,7 @@
+import os
 import pickle
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +73,68 @@ def test_a_damaged_file_is_named(tmp_path: Path, write_image: Write) -> None:
             read_image(path, 8)
     with pytest.raises(BadImage, match=r"gone\.png"):
         read_image(tmp_path / "gone.png", 8)
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG file."""
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + checksum
+
+
+def png_of_16_bits(kind: int, channels: int) -> bytes:
+    """A PNG file of 4 x 4 pixels, which Pillow reads but cannot write."""
+    header = struct.pack(">IIBBBBB", 4, 4, 16, kind, 0, 0, 0)
+    row = b"\0" + np.full((4, channels), 40_000, ">u2").tobytes()
+    parts = {b"IHDR": header, b"IDAT": zlib.compress(4 * row), b"IEND": b""}
+    chunks = [chunk(name, content) for name, content in parts.items()]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def tiff_of_16_bits() -> bytes:
+    """A TIFF file of 4 x 4 pixels."""
+    tags = {256: (3, 4), 257: (3, 4), 258: (3, 0), 259: (3, 1), 262: (3, 2)}
+    tags |= {273: (4, 0), 277: (3, 3), 278: (3, 4), 279: (4, 96)}
+    bits, pixels = 8 + 2 + 12 * len(tags) + 4, 8 + 2 + 12 * len(tags) + 4 + 6
+    tags[273] = (4, pixels)
+    entries = b""
+    for tag, (kind, value) in tags.items():
+        count = 3 if tag == 258 else 1
+        filling = struct.pack("<I", bits if tag == 258 else value)
+        entries += struct.pack("<HHI", tag, kind, count) + filling
+    start = b"II*\0" + struct.pack("<IH", 8, len(tags))
+    depth = struct.pack("<HHH", 16, 16, 16)
+    content = np.full(48, 40_000, "<u2").tobytes()
+    return start + entries + struct.pack("<I", 0) + depth + content
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("colour.png", png_of_16_bits(2, 3)),
+        ("transparent.png", png_of_16_bits(6, 4)),
+        ("grey_and_transparent.png", png_of_16_bits(4, 2)),
+        ("colour.ppm", b"P6\n4 4\n65535\n" + np.full(48, 9, ">u2").tobytes()),
+        ("plain.ppm", b"P3\n1 1\n65535\n40000 40000 40000\n"),
+        ("colour.tif", tiff_of_16_bits()),
+    ],
+)
+def test_colours_of_16_bits_are_refused(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadImage, match="more than 8 bits"):
+        read_image(tmp_path / name, 4)
+
+
+def test_less_than_8_bits_are_fine(tmp_path: Path) -> None:
+    (tmp_path / "a.ppm").write_bytes(b"P6\n4 4\n100\n" + bytes([100, 50, 0] * 16))
+    assert read_image(tmp_path / "a.ppm", 4)[0, 0].tolist() == [255, 128, 0]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(BadImage, match="not a regular file"):
+        read_image(tmp_path / "pipe.png", 4)
 
 
 @pytest.fixture

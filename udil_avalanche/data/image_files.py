@@ -1,6 +1,7 @@
 """Domains of image files, decoded when they are needed."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -41,7 +42,9 @@ class ImageFiles(Dataset[tuple[Tensor, int]]):
     def content(self) -> str:
         """The names and sizes of the files, by which a resumed run knows its data. The
         folder that they are in may have been moved."""
-        sizes = (f"{Path(file).name} {Path(file).stat().st_size}" for file in self.files)
+        sizes = (
+            f"{Path(file).name} {Path(file).stat().st_size}" for file in self.files
+        )
         return "\n".join(sizes)
 
     def __len__(self) -> int:

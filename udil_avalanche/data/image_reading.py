@@ -1,5 +1,6 @@
 """Reading an image file. Loads neither torch nor Avalanche."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,9 @@ from PIL import Image, ImageOps
 
 DEEP_MODES = ("I", "F")
 """The first letters of Pillow's modes with more than 8 bits per channel."""
+
+BITS_PER_SAMPLE = 258
+"""The TIFF tag with the bits of each channel."""
 
 ORIENTATION = 0x0112
 """The EXIF tag that says how the camera was held."""
@@ -27,9 +31,12 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
     :raises BadImage: if it cannot be decoded completely, or has more than 8 bits per
         channel, which Pillow would truncate.
     """
+    # Opening a pipe would wait for somebody to write to it.
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise BadImage(f"{path}: not a regular file")
     try:
         with Image.open(path) as image:
-            if image.mode.startswith(DEEP_MODES):
+            if _is_deep(image):
                 raise BadImage(
                     f"{path}: more than 8 bits per channel; save it as an 8-bit image"
                 )
@@ -46,3 +53,16 @@ def read_image(path: str | Path, size: int) -> NDArray[np.uint8]:
     if pixels.size != (size, size):
         pixels = pixels.resize((size, size), Image.Resampling.BILINEAR)
     return np.asarray(pixels)
+
+
+def _is_deep(image: Image.Image) -> bool:
+    """Whether it has more than 8 bits per channel. Pillow has no mode for colours of
+    16 bits: it reads them as 8, and only its decoder's arguments tell."""
+    bits = getattr(image, "tag_v2", {}).get(BITS_PER_SAMPLE, 8)
+    if image.mode.startswith(DEEP_MODES) or np.max(bits) > 8:
+        return True
+    for codec, *_, arguments in getattr(image, "tile", []):
+        raw_mode, *rest = arguments if isinstance(arguments, tuple) else (arguments,)
+        if ";16" in str(raw_mode) or (codec.startswith("ppm") and rest[-1] > 255):
+            return True
+    return False
