@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def test_8_bit_images_stay_so_until_they_are_used(tmp_path: Path) -> None:
         ({"x": np.zeros(50)}, r"x has shape \(50,\)"),
         ({"x": np.array([None] * 50)}, "not a complete .npz file of numbers"),
         ({"x": np.array([["a"]] * 50)}, "x holds <U1, not real numbers"),
+        ({"y": np.full(50, 2**64 - 1, np.uint64)}, "y holds 18446744073709551615, but"),
+        ({"x": np.zeros((50, 0))}, r"x has shape \(50, 0\): it holds no numbers"),
+        (
+            {"x": np.zeros((0, 4)), "y": np.zeros(0, int)},
+            r"x has shape \(0, 4\): it holds no samples",
+        ),
+        (
+            {"x_test": np.zeros((0, 4)), "y_test": np.zeros(0, int)},
+            "x_test has shape .* it holds no samples",
+        ),
         ({"x_test": np.zeros((2, 4))}, "one of x_test and y_test"),
         ({"x_test": np.zeros((2, 5)), "y_test": np.zeros(2, int)}, "x_test is float64"),
         (
@@ -110,6 +121,32 @@ def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
         arrays(tmp_path)
     with pytest.raises(BadData, match=r"has no \.npz files.*numpy\.savez"):
         arrays(tmp_path / "nowhere")
+
+
+def test_a_single_array_or_a_pipe_is_no_archive(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((20, 3)))
+    (tmp_path / "a.npy").rename(tmp_path / "a.npz")
+    with pytest.raises(BadData, match=r"a\.npz: a single array .* numpy\.savez"):
+        arrays(tmp_path)
+    (tmp_path / "a.npz").unlink()
+    os.mkfifo(tmp_path / "a.npz")
+    with pytest.raises(BadData, match=r"a\.npz: not a regular file"):
+        arrays(tmp_path)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_32_bits_are_named_without_noise(tmp_path: Path) -> None:
+    x = RNG.normal(size=(50, 4))
+    x[3, 1] = 1e300
+    save(tmp_path, "a", x=x)
+    with pytest.raises(BadData, match=r"x\[3\] holds a number that is not finite"):
+        arrays(tmp_path)
+
+
+def test_large_labels_within_64_bits_are_kept(tmp_path: Path) -> None:
+    labels = np.array([0, 2**63 - 1] * 25, np.uint64)
+    save(tmp_path, "a", y=labels)
+    assert arrays(tmp_path).details["class_names"] == ["0", str(2**63 - 1)]
 
 
 def test_numbers_that_are_not_finite_are_named_or_counted(tmp_path: Path) -> None:

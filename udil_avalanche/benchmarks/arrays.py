@@ -1,6 +1,7 @@
 """Your own arrays as domains."""
 
 import zipfile
+import zlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -97,10 +98,24 @@ def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSampl
 
 
 def _load(path: Path) -> Arrays:
+    # Opening a pipe would wait for somebody to write to it.
+    if not path.is_file():
+        raise BadData(f"{path}: not a regular file")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        stored = np.load(path, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise BadData(
+                f"{path}: a single array as numpy.save writes it; save x and y "
+                "together by numpy.savez"
+            )
+        with stored:
             return {key: stored[key] for key in stored.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except BadData:
+        raise
+    except (
+        *(OSError, ValueError, EOFError, MemoryError, NotImplementedError),
+        *(RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error),
+    ) as error:
         raise BadData(
             f"{path}: not a complete .npz file of numbers ({error})"
         ) from error
@@ -127,10 +142,19 @@ def _examine(
             raise BadData(
                 f"{path}: {y_key} holds {y.dtype}, not integers: number the classes"
             )
+        if y.size and y.max() > np.iinfo(np.int64).max:
+            raise BadData(
+                f"{path}: {y_key} holds {y.max()}, but labels are at most 2^63 - 1"
+            )
         if x.ndim < 2 or y.shape != x.shape[:1]:
             raise BadData(
                 f"{path}: {x_key} has shape {x.shape} and {y_key} {y.shape}, instead "
                 "of one row and one label for each sample"
+            )
+        if x.size == 0:
+            raise BadData(
+                f"{path}: {x_key} has shape {x.shape}: it holds no "
+                f"{'numbers' if len(x) else 'samples'}"
             )
         if x.shape[1:] != stored["x"].shape[1:] or x.dtype != stored["x"].dtype:
             raise BadData(
