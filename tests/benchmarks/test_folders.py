@@ -166,3 +166,36 @@ def test_a_wrong_layout_is_explained(tmp_path: Path, write_image: Write) -> None
         write_image(tmp_path / "d1" / "cat" / f"{k}.png")
     with pytest.raises(BadData, match="the data have cat"):
         folders(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["loose.png", "d1/loose.jpg", "d2/train/loose.png"])
+def test_an_image_beside_the_folders_is_named_or_counted(
+    place: str, tmp_path: Path, write_tree: Write, write_image: Write
+) -> None:
+    write_tree(tmp_path, {"d1": COUNTS["d1"]})
+    parts = {"train": COUNTS["d1"], "test": {"dog": 2}}
+    write_tree(tmp_path / "d2", parts)
+    write_image(tmp_path / place)
+    with pytest.raises(BadData, match=f"{Path(place).name}: an image beside the"):
+        folders(tmp_path)
+    with pytest.warns(BadDataWarning, match="an image beside"):
+        assert folders(tmp_path, skip_invalid=True).details["skipped"] == 1
+
+
+@pytest.mark.parametrize("place", ["loop", "d1/loop"])
+def test_a_link_to_a_folder_above_is_refused(
+    place: str, tmp_path: Path, write_tree: Write
+) -> None:
+    root = write_tree(tmp_path / "photos", COUNTS)
+    (root / place).symlink_to(root)
+    with pytest.raises(BadData, match="loop: a link to a folder that it is in"):
+        folders(root)
+
+
+def test_a_link_to_a_folder_elsewhere_is_a_domain(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    root = write_tree(tmp_path / "photos", COUNTS)
+    (root / "d3").symlink_to(write_tree(tmp_path / "more", COUNTS) / "d1")
+    names = folders(root).details["domain_names"]
+    assert names == ["d1", "d2", "d3", "d10"]

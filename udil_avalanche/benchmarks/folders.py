@@ -8,6 +8,7 @@ from udil_avalanche.benchmarks.reading.image_tree import (
     LabelledFile,
     image_benchmark,
     labelled_files,
+    note_loose_images,
     subfolders,
 )
 from udil_avalanche.benchmarks.reading.names import chosen_domains
@@ -86,6 +87,7 @@ def image_domains(
             f"{root} has no folders: lay the images out as "
             f"{root}/<domain>/<class>/<image> and give it by --data"
         )
+    note_loose_images(root, "domain", findings)
     split_above = set(found) == set(PARTS)
     if split_above:
         found = subfolders(root / "train")
@@ -117,6 +119,7 @@ def image_domain(folder: Path, findings: Findings) -> ImageDomain:
     """
     places = [folder]
     if set(subfolders(folder)) == set(PARTS):
+        note_loose_images(folder, "train and test", findings)
         places = [folder / part for part in PARTS]
     parts = [labelled_files(place, findings) for place in places]
     return ImageDomain(folder.name, *parts)

@@ -42,15 +42,34 @@ def subfolders(folder: Path) -> list[str]:
 
     :param folder: where to look; hidden folders are left out.
     :return: the names; none if there is no such folder.
+    :raises BadData: if one is a link to the folder itself, or to one above it.
     """
-    return natural(path.name for path in folder.glob("[!.]*/"))
+    found = list(folder.glob("[!.]*/"))
+    above = {folder.resolve(), *folder.resolve().parents}
+    for path in found:
+        if path.resolve() in above:
+            raise BadData(f"{path}: a link to a folder that it is in; remove it")
+    return natural(path.name for path in found)
+
+
+def note_loose_images(folder: Path, place: str, findings: Findings) -> None:
+    """Note the images that are directly in a folder where only folders belong.
+
+    :param folder: where to look.
+    :param place: the folders that belong there, for messages.
+    :param findings: where to note the images.
+    """
+    for path in sorted(folder.glob("[!.]*"), key=lambda path: natural_key(path.name)):
+        if path.suffix.lower() in SUFFIXES and not path.is_dir():
+            findings.add(f"{path}: an image beside the {place} folders")
 
 
 def labelled_files(folder: Path, findings: Findings) -> list[LabelledFile]:
     """List the images in the class folders of a domain, class by class.
 
     :param folder: the domain's folder.
-    :param findings: where to note class folders without images.
+    :param findings: where to note class folders without images, and images without a
+        class.
     """
     found: list[LabelledFile] = []
     for name in subfolders(folder):
@@ -63,6 +82,7 @@ def labelled_files(folder: Path, findings: Findings) -> list[LabelledFile]:
             f"{folder} has images but no classes: put each image into the folder of "
             "its class, <domain>/<class>/<image>"
         )
+    note_loose_images(folder, "class", findings)
     return found
 
 
