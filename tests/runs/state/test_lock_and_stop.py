@@ -37,6 +37,29 @@ def test_a_lock_goes_with_the_process_that_holds_it(tmp_path: Path) -> None:
         pass
 
 
+def test_a_lock_is_not_inherited(tmp_path: Path) -> None:
+    """The processes that decode images outlive a training process that is killed."""
+    ready, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with locked(tmp_path):
+            grandchild = os.fork()
+            if grandchild != 0:
+                os.write(write, f"{grandchild}\n".encode())
+            signal.pause()
+    grandchild = int(os.read(ready, 20))
+    try:
+        with pytest.raises(RunError, match=f"process {child} "):
+            locked(tmp_path).__enter__()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.kill(grandchild, 0)
+        with locked(tmp_path):
+            pass
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_is_noted_the_second_stops_at_once(number: int) -> None:
     before = signal.getsignal(number)
