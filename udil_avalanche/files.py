@@ -1,6 +1,8 @@
 """Files and folders that are either complete or missing."""
 
+import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -12,12 +14,23 @@ from pathlib import Path
 def atomic_write(path: Path) -> Iterator[Path]:
     """Write a file so that after a failure it is what it was before.
 
+    A link stays, and what it points to is written.
+
     :param path: the file.
     :return: a temporary name to write to; it is renamed when the block ends.
+    :raises OSError: if there is something else than a regular file, such as a device,
+        which would be replaced by a file.
     """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        number = errno.EISDIR if path.is_dir() else errno.EINVAL
+        reason = "is a folder" if path.is_dir() else "is not a regular file"
+        raise OSError(number, reason, str(path))
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield unfinished
+        if path.exists():
+            shutil.copymode(path, unfinished)
         _flush_file(unfinished)
         os.replace(unfinished, path)
         _flush_names(path.parent)
@@ -33,6 +46,16 @@ def write_text(path: Path, text: str) -> None:
     """
     with atomic_write(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed in :func:`atomic_write` has left.
+
+    :param folder: where to look. Nobody may be writing there.
+    """
+    for leftover in folder.glob(".*.tmp"):
+        if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", leftover.name):
+            leftover.unlink(missing_ok=True)
 
 
 @contextmanager

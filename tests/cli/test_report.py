@@ -212,7 +212,7 @@ def test_only_the_runs_of_a_sweep(
     [run] = load_sweep(sweep).runs
     settings = {**as_dict(run), "data": None, "output": tmp_path / "runs"}
     write_run(**settings, accuracy=71.0)
-    write_run(**{**settings, "lr": 0.125}, accuracy=99.0)
+    write_run(**{**settings, "lr": 0.125}, accuracy=99.0, lost=0.5)
     assert main(["report", str(tmp_path / "runs"), "--sweep", str(sweep)]) == 0
     shown = capsys.readouterr().out
     assert "**71.0**" in shown and "99.0" not in shown
@@ -265,3 +265,48 @@ def test_runs_are_not_kept_next_to_others(
     assert f"such as {kept / 'hd_balls' / other.name}" in capsys.readouterr().err
     assert not (kept / "hd_balls" / run.name).exists()
     assert main(["report", str(kept), *again]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"settings": None}, "settings is not a list of entries"),
+        ({"strategy": "Magic"}, "strategy is not that of its settings"),
+        ({"seconds": "long"}, "seconds is not a number"),
+        ({"memory": "much"}, "memory is not a count"),
+        ({"seed": 1.5}, "seed is not a count"),
+        ({"accuracy_matrix": [["high"]]}, "accuracy_matrix is not a square matrix"),
+        ({"avg_acc": 948.5}, "avg_acc is not a percentage"),
+        ({"versions": {}}, "its files are not those of a run"),
+    ],
+)
+def test_a_run_that_is_none_is_left_out_by_name(
+    change: dict[str, Any],
+    reason: str,
+    tmp_path: Path,
+    write_run: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_run("ER", "hd_balls", tmp_path, accuracy=71.0)
+    other = RunFolder(write_run("ER", "hd_balls", tmp_path, accuracy=72.0, seed=1))
+    other.finish({**other.result(), **change})
+    assert main(["report", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert reason in shown and other.path.name in shown
+    assert "**71.0**" in shown
+
+
+def test_what_is_no_file_is_written_to_and_stays(
+    tmp_path: Path, write_run: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_run("ER", "hd_balls", tmp_path / "runs", accuracy=71.0)
+    runs, target = str(tmp_path / "runs"), tmp_path / "target.md"
+    target.write_text("")
+    (tmp_path / "link.md").symlink_to(target)
+    assert main(["report", runs, "--markdown", str(tmp_path / "link.md")]) == 0
+    assert (tmp_path / "link.md").is_symlink()
+    assert "**71.0**" in target.read_text()
+    assert main(["report", runs, "--markdown", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    assert main(["report", runs, "--markdown", str(tmp_path / "runs")]) == 1
+    assert "is a folder" in capfd.readouterr().err

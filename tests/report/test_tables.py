@@ -81,7 +81,7 @@ def test_mean_and_deviation_over_seeds(make_run: Any, tmp_path: Path) -> None:
 def test_one_seed_has_no_deviation_and_no_verdict(
     make_run: Any, tmp_path: Path
 ) -> None:
-    make_run("ER", accuracy=99.0)
+    make_run("ER", accuracy=99.0, lost=0.5)
     [table] = tables(tmp_path)
     figure = row_of(table, "ER").figures["avg_acc"]
     assert figure.ours == Statistic(99.0, None)

@@ -1,12 +1,14 @@
 import json
 import math
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from udil_avalanche.errors import RunError
-from udil_avalanche.files import atomic_write
-from udil_avalanche.recipes import RunSettings
+from udil_avalanche.files import atomic_write, write_text
+from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.recipes.identity import fingerprint
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.run_folder import RunFolder, plain
@@ -147,14 +149,121 @@ def test_a_run_is_checked_by_the_sums_in_its_mark(settings: RunSettings) -> None
     assert folder.result() == {"avg_acc": 1.0}
 
 
-def test_a_run_of_an_earlier_version_is_taken_as_it_is(settings: RunSettings) -> None:
+def result_of(settings: RunSettings, version: str = "0.1.0") -> dict[str, Any]:
+    """A whole result, of 75 % after two domains."""
+    return {
+        **{name: getattr(settings, name) for name in ("benchmark", "strategy")},
+        **{"memory": 400, "seed": 0, "steps": 20, "seconds": 1.5, "data": "hd_balls"},
+        **{"avg_acc": 75.0, "forgetting": 10.0, "forward_transfer": None},
+        "accuracy_matrix": [[90.0, 50.0], [80.0, 70.0]],
+        "settings": as_dict(settings),
+        "versions": {"udil_avalanche": version},
+    }
+
+
+def test_a_run_of_the_first_version_needs_no_checksums(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish(result_of(settings))
+    (folder.path / "done").write_text("")
+    folder.check()
+    assert folder.result()["avg_acc"] == 75.0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"avg_acc": 948.5}, "avg_acc is not a percentage"),
+        ({"avg_acc": 94.85}, "avg_acc does not follow from the accuracies"),
+        ({"avg_acc": None}, "avg_acc does not follow from the accuracies"),
+        ({"forgetting": 1.0}, "forgetting does not follow"),
+        ({"seconds": "long"}, "seconds is not a number"),
+        ({"strategy": "ER"}, "strategy is not that of its settings"),
+        ({"accuracy_matrix": [[1.0, 2.0]]}, "not a square matrix"),
+        ({"versions": {"udil_avalanche": "0.2.0"}}, "done has no checksums"),
+        ({"versions": "0.1"}, "done has no checksums"),
+    ],
+)
+def test_an_emptied_mark_does_not_hide_an_altered_result(
+    change: dict[str, Any], reason: str, settings: RunSettings
+) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish(result_of(settings) | change)
+    (folder.path / "done").write_text("")
+    with pytest.raises(RunError, match=reason):
+        folder.result()
+
+
+@pytest.mark.parametrize("name", ["notes  of mine.txt", "notes.txt", "mine.png"])
+def test_files_of_others_are_left_alone(name: str, settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    mine = folder.path / name
+    mine.write_text("first thoughts")
+    folder.begin(settings)
+    assert mine.read_text() == "first thoughts"
+    folder.finish({"avg_acc": 1.0})
+    assert name not in (folder.path / "done").read_text()
+    mine.write_text("second thoughts")
+    folder.check()
+    assert folder.result() == {"avg_acc": 1.0}
+
+
+def test_files_of_others_that_an_earlier_version_summed(settings: RunSettings) -> None:
     folder = RunFolder.of(settings)
     folder.begin(settings)
     folder.finish({"avg_acc": 1.0})
-    (folder.path / "done").write_text("")
-    (folder.path / "result.json").write_text('{"avg_acc": 2.0}')
+    with (folder.path / "done").open("a") as mark:
+        mark.write(f"{'0' * 64}  notes  of mine.txt\n")
     folder.check()
-    assert folder.result() == {"avg_acc": 2.0}
+    assert folder.result() == {"avg_acc": 1.0}
+
+
+def test_a_missing_picture_is_a_warning(
+    settings: RunSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    (folder.path / "bound.png").write_bytes(b"picture")
+    folder.finish({"avg_acc": 1.0})
+    (folder.path / "bound.png").unlink()
+    folder.check()
+    assert "bound.png is missing" in caplog.text
+    (folder.path / "bound.png").write_bytes(b"another")
+    with pytest.raises(RunError, match=r"bound\.png was altered"):
+        folder.check()
+
+
+def test_what_a_kill_left_half_written_is_not_sealed(settings: RunSettings) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    (folder.path / f".result.json.{'0a' * 16}.tmp").write_text("half of wh")
+    (folder.path / ".mine.tmp").write_text("not a run's")
+    folder.finish({"avg_acc": 1.0})
+    assert "tmp" not in (folder.path / "done").read_text()
+    assert [file.name for file in folder.path.glob(".*.tmp")] == [".mine.tmp"]
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    target, link = tmp_path / "elsewhere" / "target.txt", tmp_path / "link.txt"
+    target.parent.mkdir()
+    target.write_text("before")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    write_text(link, "after")
+    assert link.is_symlink() and target.read_text() == "after"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        write_text(pipe, "text")
+    assert pipe.is_fifo()
+    with pytest.raises(OSError, match="is a folder"):
+        write_text(tmp_path, "text")
 
 
 def test_a_mark_does_not_lead_outside(settings: RunSettings, tmp_path: Path) -> None:

@@ -94,6 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _write(path: Path, text: str) -> None:
+    if path.is_char_device() or path.is_fifo():
+        path.write_text(text, encoding="utf-8")  # Such as /dev/stdout.
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     print(path)

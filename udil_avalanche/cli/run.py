@@ -17,6 +17,7 @@ from udil_avalanche.recipes.names import nearest
 from udil_avalanche.recipes.recipe import Recipe, summary
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.recipes.settings import meanings
+from udil_avalanche.runs.result import result_problem
 from udil_avalanche.runs.run_folder import RunFolder
 
 OPTIONS = (
@@ -120,13 +121,16 @@ def _run(settings: RunSettings) -> None:
         print(_summary(folder))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
-            f"{folder.path / 'result.json'} is not the result of a run\n"
+            f"{folder.path / 'result.json'} is not the result of a run: {error}\n"
             f"To run it again, remove {folder.path}"
         ) from error
 
 
 def _summary(folder: RunFolder) -> str:
     result = folder.result()
+    problem = result_problem(result)
+    if problem is not None:
+        raise ValueError(problem)
     usual_data = BENCHMARKS[result["benchmark"]].data
     standing_in = usual_data and result["data"] not in usual_data
     held_out = result["settings"]["validation"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.formatting import in_parentheses
 from udil_avalanche.recipes.settings import FIRST_SEED_FOR_CHOOSING
+from udil_avalanche.report.damage import problem_of
 from udil_avalanche.report.run import FILES, Run
 from udil_avalanche.runs.run_folder import RunFolder
 
@@ -106,6 +107,9 @@ def _run_or_reason(
         folder.check([name for name in FILES if (folder.path / name).exists()])
     except RunError as error:
         return " ".join(["damaged:", *str(error).split()])
+    problem = problem_of(run)
+    if problem is not None:
+        return f"damaged: {folder.path}: {problem}"
     try:
         reason = _reason_not_to_report(run)
     except (SettingsError, KeyError) as error:

@@ -32,7 +32,7 @@ from udil_avalanche.evaluation.plots import (
     save_figure,
 )
 from udil_avalanche.evaluation.term_metrics import TermMetrics
-from udil_avalanche.files import atomic_write
+from udil_avalanche.files import atomic_write, remove_unfinished
 from udil_avalanche.plugins import FiniteLossPlugin
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
@@ -108,6 +108,7 @@ def _learn(
     if state is not None:
         folder.check_settings(settings)
         check_origin(state, settings, benchmark, folder)
+        remove_unfinished(folder.path)
     else:
         if folder.is_begun:
             say("This run was started but nothing was saved: starting again.")

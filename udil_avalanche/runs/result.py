@@ -1,6 +1,13 @@
 """The result of a run: the entries of ``result.json``."""
 
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+
+from udil_avalanche.evaluation import formulas
 
 
 class RunResult(TypedDict):
@@ -51,3 +58,76 @@ class RunResult(TypedDict):
     """The names of their classes."""
     skipped: NotRequired[int]
     """How many of their samples could not be read and were skipped."""
+
+
+ROUNDING = 1e-6
+"""How far a figure may be from what its accuracies give."""
+
+
+def result_problem(stored: Mapping[str, Any]) -> str | None:
+    """What shows that something is not the result of a run, in words: an entry that is
+    missing or of the wrong kind, or a figure that does not follow from the accuracies.
+
+    :param stored: the content of a ``result.json``.
+    :return: ``None`` if nothing does.
+    """
+    for names, is_right, kind in _KINDS:
+        for name in names:
+            if name not in stored:
+                return f"it has no {name}"
+            if not is_right(stored[name]):
+                return f"{name} is not {kind}"
+    for name in ("strategy", "benchmark"):
+        if stored["settings"].get(name) != stored[name]:
+            return f"{name} is not that of its settings"
+    R = np.array(stored["accuracy_matrix"], dtype=np.float64)
+    t = len(R)
+    figures = {
+        "avg_acc": formulas.average_accuracy(R, t),
+        "forgetting": formulas.forgetting(R, t),
+    }
+    for name, expected in figures.items():
+        value = math.nan if stored[name] is None else float(stored[name])
+        agree = abs(value - expected) <= ROUNDING
+        if not agree and not (math.isnan(value) and math.isnan(expected)):
+            return f"{name} does not follow from the accuracies"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value >= 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_percentage(value: Any) -> bool:
+    return value is None or (_is_number(value) and value <= 100)
+
+
+def _is_change(value: Any) -> bool:
+    """Of a percentage."""
+    return value is None or (
+        isinstance(value, Real) and not isinstance(value, bool) and -100 <= value <= 100
+    )
+
+
+def _is_square_matrix(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) > 0
+        and all(isinstance(row, list) and len(row) == len(value) for row in value)
+        and all(_is_percentage(accuracy) for row in value for accuracy in row)
+    )
+
+
+_KINDS: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
+    (("benchmark", "strategy", "data"), lambda v: isinstance(v, str), "a text"),
+    (("memory", "seed", "steps"), _is_count, "a count"),
+    (("seconds",), _is_number, "a number"),
+    (("avg_acc",), _is_percentage, "a percentage"),
+    (("forgetting", "forward_transfer"), _is_change, "a difference of percentages"),
+    (("accuracy_matrix",), _is_square_matrix, "a square matrix of percentages"),
+    (("settings", "versions"), lambda v: isinstance(v, dict), "a list of entries"),
+]

@@ -6,6 +6,7 @@ neither torch nor Avalanche.
 
 import hashlib
 import json
+import logging
 import math
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -15,15 +16,30 @@ from typing import Any, cast
 import yaml
 
 from udil_avalanche.errors import RunError, SettingsError
-from udil_avalanche.files import write_text
+from udil_avalanche.files import remove_unfinished, write_text
 from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.recipes.identity import differences, fingerprint
 from udil_avalanche.recipes.resolve import load_settings, stored_settings
-from udil_avalanche.runs.result import RunResult
-from udil_avalanche.runs.versions import versions
+from udil_avalanche.runs.result import RunResult, result_problem
+from udil_avalanche.runs.versions import PACKAGE, versions
+
+logger = logging.getLogger(__name__)
 
 LOCK_FILE = ".lock"
 """The file that a process holds while it works in the folder."""
+
+
+OWN_FILES = (
+    *("settings.yaml", "versions.json", "metrics.jsonl", "result.json"),
+    *("model.safetensors", "embeddings.json"),
+)
+"""The files that a run writes, besides its pictures."""
+
+PICTURES = (
+    *("accuracy_matrix.png", "accuracy_per_domain.png", "bound.png"),
+    *("coefficients.png", "divergence_and_beta.png"),
+)
+"""The pictures that a run may draw."""
 
 
 class RunFolder:
@@ -77,16 +93,18 @@ class RunFolder:
         return self.is_done
 
     def begin(self, settings: RunSettings) -> None:
-        """Make the folder, and remove what an earlier attempt left in it.
+        """Make the folder, and remove what an earlier attempt left in it. Files that
+        are not a run's stay.
 
         :param settings: the settings of the run.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        for leftover in self.path.iterdir():
-            if leftover.is_dir() and not leftover.is_symlink():
-                shutil.rmtree(leftover)
-            elif leftover.name != LOCK_FILE:
-                leftover.unlink()
+        remove_unfinished(self.path)
+        for folder in (self.tensorboard, self.state):
+            if folder.is_dir() and not folder.is_symlink():
+                shutil.rmtree(folder)
+        for name in (*OWN_FILES, *PICTURES, "done"):
+            (self.path / name).unlink(missing_ok=True)
         text = yaml.safe_dump(as_dict(settings), sort_keys=False)
         write_text(self.path / "settings.yaml", text)
         self.write_json("versions.json", versions())
@@ -107,16 +125,17 @@ class RunFolder:
             raise self._error(f"{self.path} was started with {'; '.join(found)}")
 
     def finish(self, result: Mapping[str, object]) -> None:
-        """Write the result, and the mark ``done`` with the SHA-256 of every file, as
-        ``sha256sum --check`` reads it.
+        """Write the result, and the mark ``done`` with the SHA-256 of every file of the
+        run, as ``sha256sum --check`` reads it.
 
         :param result: the entries of :class:`~udil_avalanche.runs.result.RunResult`.
         """
         self.write_json("result.json", result)
-        names = {each.name for each in self.path.iterdir() if each.is_file()}
+        remove_unfinished(self.path)
         lines = [
             f"{_sha256((self.path / name).read_bytes())}  {name}\n"
-            for name in sorted(names - {LOCK_FILE, "done"})
+            for name in sorted((*OWN_FILES, *PICTURES))
+            if (self.path / name).is_file()
         ]
         write_text(self.path / "done", "".join(lines))
 
@@ -132,22 +151,39 @@ class RunFolder:
             stored = None
         if not isinstance(stored, dict):
             raise self._error(f"{self.path / 'result.json'} holds no result")
+        if not self._checksums():
+            self._check_early_result(stored)
         return cast(RunResult, stored)
 
+    def _check_early_result(self, stored: Mapping[str, Any]) -> None:
+        """Only the first version wrote no checksums. Its figures still have to follow
+        from its accuracies."""
+        made_with = stored.get("versions")
+        version = made_with.get(PACKAGE) if isinstance(made_with, dict) else None
+        if not str(version).startswith("0.1"):
+            raise self._error(
+                f"{self.path / 'done'} has no checksums, so the result may be another"
+            )
+        problem = result_problem(stored)
+        if problem is not None:
+            raise self._error(f"{self.path / 'result.json'}: {problem}")
+
     def check(self, names: Collection[str] | None = None) -> None:
-        """Refuse a finished run whose files have changed. A run that was finished by
-        an early version has no checksums and passes.
+        """Refuse a finished run whose files have changed. A picture that is missing is
+        a warning. A run that was finished by an early version has no checksums.
 
         :param names: the files to look at; all by default.
         :raises RunError: with the name of the file.
         """
         for name in self._checksums():
-            if names is None or name in names:
+            if name in PICTURES and not (self.path / name).exists():
+                logger.warning("%s is missing", self.path / name)
+            elif names is None or name in names:
                 self._checked(name)
 
     def pictures(self) -> list[str]:
         """The names of the run's pictures."""
-        return sorted(picture.name for picture in self.path.glob("*.png"))
+        return [name for name in PICTURES if (self.path / name).exists()]
 
     def write_metrics(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Write ``metrics.jsonl``.
@@ -181,15 +217,17 @@ class RunFolder:
         return content
 
     def _checksums(self) -> dict[str, str]:
-        """The SHA-256 of each file, from the mark ``done``."""
+        """The SHA-256 of each file of the run, from the mark ``done``. Earlier versions
+        also summed whatever else was in the folder."""
         try:
             lines = (self.path / "done").read_text().splitlines()
-            sums = {name: digest for digest, name in (ln.split("  ") for ln in lines)}
-            if any(Path(name).name != name for name in sums):
-                raise ValueError("a name points outside the folder")
-            return sums
+            sums = {n: digest for digest, n in (ln.split("  ", 1) for ln in lines)}
         except (OSError, ValueError) as error:
             raise self._error(f"{self.path / 'done'} cannot be read") from error
+        ours = {name: sums[name] for name in sums if name in (*OWN_FILES, *PICTURES)}
+        if sums and "result.json" not in ours:
+            raise self._error(f"{self.path / 'done'} cannot be read")
+        return ours
 
     def _error(self, problem: str) -> RunError:
         return RunError(f"{problem}\nTo run it again, remove {self.path}")

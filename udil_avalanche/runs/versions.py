@@ -9,13 +9,16 @@ from typing import Any
 
 from udil_avalanche import __version__
 
+PACKAGE = "udil_avalanche"
+"""The name of this package among the versions."""
+
 PACKAGES = ("torch", "torchvision", "avalanche-lib", "numpy")
 
 
 def versions() -> dict[str, Any]:
     """Everything about the software and the machine that may change a result."""
     return {
-        "udil_avalanche": __version__,
+        PACKAGE: __version__,
         "commit": _commit(),
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
