@@ -10,6 +10,7 @@ from avalanche.training.plugins import SupervisedPlugin
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.plugins import SynapticIntelligencePlugin
 
 MakeOptimizer = Callable[..., torch.optim.Optimizer]
@@ -187,3 +188,16 @@ def test_weights_that_are_frozen_or_unused_have_no_importance(
     assert not any(name.startswith("encoder") for name in si.importance)
     assert (si.importance["unused.weight"] == 0).all()
     assert si.importance["predictor.weight"].sum() > 0
+
+
+def test_a_surrogate_that_runs_away_is_an_error_by_name(
+    naive: Callable[..., Any],
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], nn.Module],
+) -> None:
+    model = make_model()
+    strategy = naive(model, [SynapticIntelligencePlugin(c=1e6)], train_epochs=10)
+    first, second, _ = make_scenario().train_stream
+    strategy.train(first)
+    with pytest.raises(RunError, match=r"of domain 2\nTry a smaller c than 1e\+06"):
+        strategy.train(second)

@@ -6,8 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from udil_avalanche.errors import RunError
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.shared.stateful import StatefulPlugin
+from udil_avalanche.plugins.training.finite_loss import STEPS_BETWEEN_CHECKS
 
 
 class SynapticIntelligencePlugin(StatefulPlugin):
@@ -40,7 +42,9 @@ class SynapticIntelligencePlugin(StatefulPlugin):
        the same; the paper does not mention it.)
     2. The optimizer keeps its state between domains, unless the strategy resets it.
 
-    :param c: strength of the surrogate.
+    :param c: strength of the surrogate. Plain SGD diverges if its learning rate times
+        this times the largest :math:`\Omega` exceeds 1. Training stops with an error
+        before the weights are no longer finite.
     :param xi: :math:`\xi`, keeps the importance of a weight that hardly moved finite.
     """
 
@@ -82,6 +86,21 @@ class SynapticIntelligencePlugin(StatefulPlugin):
                 surrogate += (force * stretch).sum() / 2
         if self.importance:
             self.terms = {"si_surrogate": surrogate}
+            self._check(strategy, surrogate)
+
+    def _check(self, strategy: Strategy, surrogate: Tensor) -> None:
+        """The surrogate is no part of the loss, so that nobody else would notice."""
+        step = strategy.clock.train_exp_iterations
+        if strategy.device.type != "cpu" and step % STEPS_BETWEEN_CHECKS:
+            return
+        if not surrogate.isfinite():
+            largest = max(float(each.max()) for each in self.importance.values())
+            raise RunError(
+                f"SI's surrogate is {float(surrogate)} in step {step + 1} of domain "
+                f"{strategy.clock.train_exp_counter + 1}\nTry a smaller c than "
+                f"{self.c:g}, or a smaller learning rate: plain SGD diverges if their "
+                f"product times Omega, at most {largest:.3g} here, exceeds 1"
+            )
 
     @torch.no_grad()
     def after_update(self, strategy: Strategy, **kwargs: Any) -> None:
