@@ -15,6 +15,7 @@ from udil_avalanche.plugins import (
     AnnealingPlugin,
     AveragedWeightsPlugin,
     BalancedReplayPlugin,
+    DeadTrainingPlugin,
     DiscriminatorPlugin,
     EmbeddingDistillationPlugin,
     FiniteLossPlugin,
@@ -93,6 +94,10 @@ def random_flip() -> dict[str, Any]:
     return {"plugins": [RandomFlipPlugin()]}
 
 
+def dead_training() -> dict[str, Any]:
+    return {"plugins": [DeadTrainingPlugin()]}
+
+
 def finite_loss() -> dict[str, Any]:
     return {"plugins": [FiniteLossPlugin()]}
 
@@ -132,6 +137,7 @@ PLUGINS = [
     tensor_loader,
     image_loader,
     random_flip,
+    dead_training,
     finite_loss,
 ]
 

@@ -142,6 +142,8 @@ def _summary(folder: RunFolder) -> str:
         "data": result["data"] + (", not the benchmark's own" if standing_in else ""),
         "folder": str(folder.path),
     }
+    if result.get("not_learned"):
+        lines["warning"] = f"{len(result['not_learned'])} domains were not learned"
     if held_out:
         lines["tested on"] = f"{held_out:.0%} of the training data, held out"
     if sys.stdout.isatty():

@@ -14,6 +14,7 @@ from udil_avalanche.plugins.loaders.image_loader import ImageLoaderPlugin
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoaderPlugin
 from udil_avalanche.plugins.training.annealing import AnnealingPlugin
 from udil_avalanche.plugins.training.averaged_weights import AveragedWeightsPlugin
+from udil_avalanche.plugins.training.dead_training import DeadTrainingPlugin
 from udil_avalanche.plugins.training.finite_loss import FiniteLossPlugin
 from udil_avalanche.plugins.training.gradient_clipping import GradientClippingPlugin
 from udil_avalanche.plugins.training.random_flip import RandomFlipPlugin
@@ -37,6 +38,7 @@ __all__ = [
     "BalancedReplayPlugin",
     "CLSERPlugin",
     "DERPlugin",
+    "DeadTrainingPlugin",
     "DiscriminatorPlugin",
     "ESMERPlugin",
     "EmbeddingDistillationPlugin",

@@ -33,7 +33,7 @@ from udil_avalanche.evaluation.plots import (
 )
 from udil_avalanche.evaluation.term_metrics import TermMetrics
 from udil_avalanche.files import atomic_write, remove_unfinished
-from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.plugins import DeadTrainingPlugin, FiniteLossPlugin
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_benchmark, build_model, build_strategy
@@ -119,6 +119,7 @@ def _learn(
     metrics, log = DomainMetrics(), RunLog()
     progress = ProgressPlugin(len(experiences))
     tensorboard = TensorboardLogger(folder.tensorboard, first_step(state))
+    dead = DeadTrainingPlugin(_what_to_try(settings), say)
     strategy = build_strategy(
         settings,
         model,
@@ -126,6 +127,7 @@ def _learn(
         plugins=[
             progress,
             FiniteLossPlugin(f"The last state before it, if any, is in {folder.state}"),
+            dead,
         ],
     )
     saving = SavingPlugin(
@@ -155,6 +157,8 @@ def _learn(
             strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
             log.tick()
             line = _measured(strategy, metrics, log.experience_seconds)
+            if dead.message is not None:
+                line["not_learned"] = dead.message
             progress.end_domain(line["avg_acc"], line["seconds"])
             saving.end_domain(strategy, line)
             folder.write_metrics(log.lines)
@@ -166,6 +170,11 @@ def _learn(
     result = _result(settings, benchmark, metrics, log, strategy)
     folder.finish({**result, **benchmark.details})
     shutil.rmtree(folder.state, ignore_errors=True)
+
+
+def _what_to_try(settings: RunSettings) -> str:
+    clipping = ", or clip_norm=1" if settings.clip_norm is None else ""
+    return f"try a smaller lr than {settings.lr:g}{clipping}"
 
 
 def _evaluator(
@@ -258,7 +267,8 @@ def _result(
     strategy: SupervisedTemplate,
 ) -> RunResult:
     figures = metrics.result()
-    return {
+    said = [line["not_learned"] for line in log.lines if "not_learned" in line]
+    result: RunResult = {
         "benchmark": settings.benchmark,
         "strategy": settings.strategy,
         "memory": settings.memory,
@@ -278,6 +288,9 @@ def _result(
         "settings": as_dict(settings),
         "versions": versions(),
     }
+    if said:
+        result["not_learned"] = said
+    return result
 
 
 def _peak_memory_mb() -> float | None:

@@ -52,6 +52,9 @@ class RunResult(TypedDict):
     versions: dict[str, Any]
     """The software and the machine, see
     :func:`~udil_avalanche.runs.versions.versions`."""
+    not_learned: NotRequired[list[str]]
+    """What was said of each domain that was not learned, see
+    :class:`~udil_avalanche.plugins.training.dead_training.DeadTrainingPlugin`."""
     domain_names: NotRequired[list[str]]
     """The names of the domains of the user's own data."""
     class_names: NotRequired[list[str]]

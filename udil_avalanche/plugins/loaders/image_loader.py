@@ -16,7 +16,6 @@ from udil_avalanche.data.attributes import sample_attributes
 from udil_avalanche.data.image_files import ImageFiles, image_source
 from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
 
-
 PARENT_DEATH_SIGNAL = 1
 """Linux's name for the setting of prctl, from prctl.h."""
 

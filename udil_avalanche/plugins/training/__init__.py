@@ -1,2 +1,2 @@
-"""Helpers of any training: annealing, averaging, clipping, mirroring, a check of the
-loss."""
+"""Helpers of any training: annealing, averaging, clipping, mirroring, checks of the
+loss and of what was learned."""

@@ -11,7 +11,6 @@ from filelock import FileLock, Timeout
 from udil_avalanche.errors import RunLocked
 from udil_avalanche.runs.run_folder import LOCK_FILE
 
-
 _descriptors: list[int] = []
 """The open lock files of this process."""
 
