@@ -204,6 +204,7 @@ def test_plugin_alone_in_a_strategy_of_avalanche(
         averaged_weights,
         tensor_loader,
         image_loader,
+        dead_training,
         finite_loss,
     )
     changes_training = make_parts not in silent_ones

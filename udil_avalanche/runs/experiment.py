@@ -15,8 +15,9 @@ from avalanche.training.templates import SupervisedTemplate
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from udil_avalanche.data.image_reading import BadImage
 from udil_avalanche.data.scenario import DomainScenario
-from udil_avalanche.errors import SettingsError
+from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.evaluation.bound_plots import (
     plot_bound,
     plot_divergence_and_beta,
@@ -37,6 +38,11 @@ from udil_avalanche.plugins import DeadTrainingPlugin, FiniteLossPlugin
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_benchmark, build_model, build_strategy
+from udil_avalanche.runs.feasible import (
+    check_batch_size,
+    check_machine,
+    check_model_size,
+)
 from udil_avalanche.runs.progress import ProgressPlugin
 from udil_avalanche.runs.result import RunResult
 from udil_avalanche.runs.run_folder import RunFolder
@@ -71,28 +77,28 @@ def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunR
     folder = RunFolder.of(settings)
     if folder.holds(settings):
         return folder.result()
-    _check_device(settings.device)
+    check_machine(settings)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
     set_up_torch()
     try:
         benchmark = build_benchmark(settings)
+        check_model_size(settings, benchmark)
         seed_all(settings.seed)
         model = build_model(settings, benchmark)
+        check_batch_size(settings, benchmark, model)
     except ValueError as error:
         raise SettingsError(str(error)) from error
     with locked(folder.path), StopRequest() as stop:
         if not folder.holds(settings):
-            _learn(settings, benchmark, model, folder, stop, say)
+            try:
+                _learn(settings, benchmark, model, folder, stop, say)
+            except BadImage as error:
+                raise RunError(
+                    f"{error}\nRepair or remove it, and start the same command again; "
+                    "verify_images=true names all such files first"
+                ) from error
     return folder.result()
-
-
-def _check_device(device: str) -> None:
-    try:
-        torch.zeros((), device=device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise SettingsError(f"device={device}: {reason}") from error
 
 
 def _learn(

@@ -11,6 +11,7 @@ import torch
 
 from udil_avalanche.data.image_files import ImageFiles, image_source
 from udil_avalanche.data.scenario import DomainScenario
+from udil_avalanche.errors import RunError
 from udil_avalanche.plugins.loaders.image_loader import ImageLoader
 
 
@@ -124,3 +125,13 @@ def test_no_worker_outlives_a_run_that_is_stopped(
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(is_alive, workers))
+
+
+def test_a_worker_that_was_killed_is_told_in_plain_words(dataset: Any) -> None:
+    batches = iter(loader(dataset, 2, workers=1))
+    next(batches)
+    [worker] = multiprocessing.active_children()
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(RunError, match=r"was ended from outside.*\nTry fewer workers"):
+        list(batches)

@@ -14,6 +14,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from udil_avalanche.data.attributes import sample_attributes
 from udil_avalanche.data.image_files import ImageFiles, image_source
+from udil_avalanche.data.image_reading import BadImage
+from udil_avalanche.errors import RunError
 from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
 
 PARENT_DEATH_SIGNAL = 1
@@ -74,12 +76,33 @@ class ImageLoader:
         )
         arriving: Any = iter(decoded)
         try:
-            for positions, (x, y) in zip(batches, arriving, strict=True):
+            for positions in batches:
+                x, y = _next(arriving)
                 yield [x, y, *(values[positions] for values in self._attributes)]
         finally:
             # An exception would keep the iterator alive, and with it the workers.
             if workers:
                 arriving._shutdown_workers()
+
+
+def _next(arriving: Iterator[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The next mini-batch.
+
+    :raises BadImage: if an image cannot be decoded; torch adds the worker's traceback.
+    :raises RunError: if a worker was ended from outside.
+    """
+    try:
+        return next(arriving)
+    except BadImage as error:
+        raise BadImage(str(error).rpartition("BadImage: ")[2].strip()) from None
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise RunError(
+            "a process that decodes images was ended from outside, perhaps because the "
+            "machine has too little memory\nTry fewer workers, workers=0, or a smaller "
+            "batch_size; the same command resumes from the last saved state"
+        ) from error
 
 
 def _end_with_parent(worker: int) -> None:
