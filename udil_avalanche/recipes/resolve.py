@@ -171,6 +171,8 @@ def read_yaml(path: Path, kind: str, loader: type[Any]) -> Any:
         return yaml.load(path.read_text(), Loader=loader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        if isinstance(error, RecursionError):
+            reason = "its entries are nested too deeply"
         raise SettingsError(f"cannot read the {kind} {path}: {reason}") from None
 
 

@@ -1,11 +1,16 @@
 """The entries of a sweep's file."""
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes.names import plain_name
+
+MOST = 100_000
+"""More combinations, values of a range, or runs than this are a slip of the pen. They
+are counted before any is made."""
 
 SET_ELSEWHERE = {
     "strategy": "strategies",
@@ -81,6 +86,11 @@ def combinations(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     :param settings: the values of each, see :func:`values_of`.
     """
     values = [values_of(key, written) for key, written in settings.items()]
+    count = math.prod(map(len, values))
+    if count > MOST:
+        raise SettingsError(
+            f"{', '.join(settings)}: {count:,} combinations are more than {MOST:,}"
+        )
     return [
         dict(zip(settings, chosen, strict=True))
         for chosen in itertools.product(*values)
@@ -93,8 +103,12 @@ def _range(key: str, written: dict[str, Any]) -> list[float | int]:
     try:
         first, last = float(written.pop("from")), float(written.pop("to"))
         steps = int(written.pop("steps"))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         raise SettingsError(form) from None
+    if steps > MOST:
+        raise SettingsError(f"{key}: {steps:,} steps are more than {MOST:,}")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise SettingsError(f"{key}: both ends of a range must be finite")
     if written or steps < 2 or scale not in ("linear", "log"):
         raise SettingsError(form)
     if scale == "log" and min(first, last) <= 0:

@@ -2,7 +2,8 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.budget import Budget, budget_of
 from udil_avalanche.sweep.config_files import config_files, refuse_missing
 from udil_avalanche.sweep.entries import (
+    MOST,
     combinations,
     mapping_of,
     refuse_reserved,
@@ -124,6 +126,9 @@ def _sweep(
     if budget is not None and len(files) > 1:
         raise SettingsError("a search starts from one folder of configs, not several")
     refuse_missing(files, strategies, [stream.benchmark for stream in streams])
+    _count_first(
+        seeds, streams, sizes, strategies, combinations(fixed), variants, files
+    )
     found: dict[Path, RunSettings] = {}
     cells: dict[Path, Cell] = {}
     whole: dict[Path, RunSettings] = {}
@@ -176,6 +181,12 @@ def _sweep(
     return Sweep(file, runs, budget, tuple(overrides), cells, has_streams, whole)
 
 
+def _count_first(*choices: Collection[Any]) -> None:
+    count = math.prod(map(len, choices))
+    if count > MOST:
+        raise SettingsError(f"{count:,} runs are more than {MOST:,}")
+
+
 def _streams(written: dict[str, Any], strategies: list[str]) -> list[Stream]:
     """The streams of a sweep; if it has none, its benchmarks, without names."""
     if "streams" not in written:
@@ -214,6 +225,8 @@ def _names(written: dict[str, Any], kind: str, known: Mapping[str, Any]) -> list
         raise SettingsError(f"name the {kind}: a list, or all")
     if written[kind] == "all":
         return list(known)
+    if written[kind] is None:
+        raise SettingsError(f"{kind} is empty: name them in a list, or write all")
     listed = values_of(kind, written[kind])
     singular = {"strategies": "strategy", "benchmarks": "benchmark"}[kind]
     return [nearest(str(name), known, singular) for name in listed]
