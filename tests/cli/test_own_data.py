@@ -86,7 +86,7 @@ def test_folders_are_learned_by_one_command(
         ({"normalisation": "0,0,0/1,1,0"}, "expected imagenet, none"),
         ({"order": "d7"}, "there is no d7"),
         ({"memory": 1}, "memory=1: too small for one sample of each of 2 domains"),
-        ({"data": "nowhere"}, "nowhere has no folders"),
+        ({"data": "nowhere"}, "there is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_a_run_begins(

@@ -136,8 +136,8 @@ def test_a_misspelt_name_is_answered_with_the_nearest(
     [
         ("lr=abc", "expected a number"),
         ("lr=0", "must be above 0"),
-        ("lr=nan", "must be above 0"),
-        ("lr=inf", "must be above 0"),
+        ("lr=nan", "must be finite and above 0"),
+        ("lr=inf", "must be finite and above 0"),
         ("lr=", "expected a number"),
         ("memory=-1", "must be at least 0"),
         ("memory=19", "too small for one sample of each of 20 domains"),

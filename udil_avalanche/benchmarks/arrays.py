@@ -59,6 +59,10 @@ def arrays(
     :raises BadData: if a file has another layout or holds invalid samples.
     """
     root = Path(root)
+    if not root.is_dir():
+        raise BadData(
+            f"there is no folder {root}: give the one with the data by --data"
+        )
     found = [path.stem for path in root.glob("*.npz") if not path.name.startswith(".")]
     if not found:
         raise BadData(

@@ -81,6 +81,10 @@ def image_domains(
     :param domains: how many of them, from the first on; 0 for all.
     :raises BadData: if the folder has another layout.
     """
+    if not root.is_dir():
+        raise BadData(
+            f"there is no folder {root}: give the one with the data by --data"
+        )
     found = subfolders(root)
     if not found:
         raise BadData(

@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("--html", "FILE", "write a page with tables and pictures in a single file"),
         ("--keep", "DIR", "copy the small files of the runs to DIR, and report those"),
     ):
-        parser.add_argument(option, metavar=metavar, type=Path, help=meaning)
+        parser.add_argument(option, metavar=metavar, type=_path, help=meaning)
     parser.add_argument(
         "--sweep",
         metavar="FILE",
@@ -91,6 +91,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="report only the runs that this sweep has by the current configurations,"
         " and compare the methods across its streams; may be given several times",
     )
+
+
+def _path(written: str) -> Path:
+    if not written:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return Path(written)
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,13 +9,14 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 
-from udil_avalanche.errors import RunError
+from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.formatting import percent
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.names import nearest
 from udil_avalanche.recipes.recipe import Recipe, summary
-from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.recipes.resolve import load_settings, resolve
 from udil_avalanche.recipes.settings import meanings
 from udil_avalanche.runs.result import result_problem
 from udil_avalanche.runs.run_folder import RunFolder
@@ -25,6 +26,9 @@ OPTIONS = (
     *("output", "data", "device"),
 )
 """The settings with an option of their own; the others are given as key=value."""
+
+KINDS = ("strategy", "benchmark")
+"""What a run is made of, and what decides which settings there are."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +59,7 @@ def execute(given: argparse.Namespace) -> int:
     :param given: the options, and settings as key=value.
     :return: the exit code.
     """
-    named = (given.strategy and given.benchmark) or given.config or given.settings
-    if given.list and not named:
+    if given.list and not _is_named(given):
         if given.strategy:
             nearest(given.strategy, METHODS, "strategy")
         if given.benchmark:
@@ -64,6 +67,7 @@ def execute(given: argparse.Namespace) -> int:
         print(_names())
         return 0
     options = {key: getattr(given, key) for key in OPTIONS}
+    _refuse_contradictions(given)
     settings = resolve(
         given.strategy,
         given.benchmark,
@@ -76,6 +80,23 @@ def execute(given: argparse.Namespace) -> int:
     else:
         _run(settings)
     return 0
+
+
+def _refuse_contradictions(given: argparse.Namespace) -> None:
+    """Refuse a setting with one value as an option and another as key=value."""
+    for override in given.settings:
+        key, _, value = override.partition("=")
+        option = getattr(given, key, None) if key in (*KINDS, *OPTIONS) else None
+        if option is not None and option != value:
+            written = f"--{key.replace('_', '-')} {option}"
+            raise SettingsError(f"{written} and {override}: give one of them")
+
+
+def _is_named(given: argparse.Namespace) -> bool:
+    """Whether it is said what to list the settings of, here or in a file."""
+    written = {} if given.config is None else load_settings(Path(given.config))
+    both = all(getattr(given, each) or each in written for each in KINDS)
+    return both or bool(given.settings)
 
 
 def _names() -> str:

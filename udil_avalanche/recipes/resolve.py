@@ -33,6 +33,19 @@ CONFIGS = _SHIPPED if _SHIPPED.is_dir() else _PACKAGE.parent / "configs"
 """The settings that are known to work: in the wheel inside the package, in a checkout
 beside it."""
 
+_OFTEN_MEANT = {
+    **dict.fromkeys(("learningrate", "rate", "stepsize"), "lr"),
+    **dict.fromkeys(("memsize", "memorysize", "buffersize", "buffer"), "memory"),
+    **dict.fromkeys(("trainepochs", "nepochs", "numepochs"), "epochs"),
+    **dict.fromkeys(("trainmbsize", "bs", "minibatchsize"), "batch_size"),
+    **dict.fromkeys(("evalmbsize", "testbatchsize"), "eval_batch_size"),
+    **dict.fromkeys(("wd", "l2"), "weight_decay"),
+    **dict.fromkeys(("ndomains", "numdomains", "tasks", "nexperiences"), "domains"),
+    **dict.fromkeys(("out", "outputdir", "dir"), "output"),
+    **dict.fromkeys(("hiddensize", "width"), "hidden"),
+}
+"""Settings by the names that they have elsewhere, which no similarity finds."""
+
 _LIMITS = {Ge: "at least", Gt: "above", Le: "at most", Lt: "below"}
 _WORDS = {
     int: "a whole number",
@@ -71,7 +84,7 @@ def resolve(
     stages += [
         {key: name for key, name in names_given.items() if name is not None}
         | dict(options or {}),
-        dict(_split(override) for override in overrides),
+        _once(overrides),
     ]
     names = {}
     for kind, known in (("strategy", METHODS), ("benchmark", BENCHMARKS)):
@@ -134,6 +147,15 @@ def current_names(schema: type[RunSettings]) -> dict[str, str]:
     """
     fields = schema.model_fields.items()
     return {name: key for key, field in fields for name in all_names(key, field)}
+
+
+def _once(overrides: Iterable[str]) -> dict[str, str]:
+    """Overrides by name; the same setting cannot have two values."""
+    found: dict[str, str] = {}
+    for key, value in map(_split, overrides):
+        if found.setdefault(key, value) != value:
+            raise SettingsError(f"{key}={found[key]} and {key}={value}: give one value")
+    return found
 
 
 def _split(override: str) -> tuple[str, str]:
@@ -205,6 +227,9 @@ def setting_name(written: str, schema: type[RunSettings]) -> str:
     known = {plain_name(name): key for name, key in current_names(schema).items()}
     if plain_name(written) in known:
         return known[plain_name(written)]
+    if plain_name(written) in _OFTEN_MEANT:
+        meant = _OFTEN_MEANT[plain_name(written)]
+        raise SettingsError(f"there is no setting '{written}': did you mean {meant}?")
     recipes: dict[str, Recipe] = {**METHODS, **BENCHMARKS}
     for spelling in (str, plain_name):
         owners = [
@@ -251,7 +276,9 @@ def _explained(error: ValidationError, schema: type[RunSettings]) -> str:
     limits = [f"{words} {bound}" for words, bound in bounds.items()]
     if len(bounds) == 2 and len(set(bounds.values())) == 1:
         limits = [f"{bounds['at least']}"]
-    if first["type"].startswith(("greater", "less", "finite")) and limits:
+    if first["type"].startswith("finite"):
+        wanted = " and ".join(["must be finite", *limits])
+    elif first["type"].startswith(("greater", "less")) and limits:
         wanted = f"must be {' and '.join(limits)}"
     else:
         choices = (_WORDS.get(each, str(each)) for each in _choices(field))
@@ -263,6 +290,11 @@ def _check(settings: RunSettings) -> None:
     if settings.optimizer != "sgd" and settings.momentum:
         raise SettingsError(
             f"momentum={settings.momentum}: {settings.optimizer} has no such setting"
+        )
+    if settings.validation > 0.9:
+        raise SettingsError(
+            f"validation={settings.validation:g}: that leaves less than a tenth to "
+            "train on; 0.1 holds out a tenth"
         )
     if 0 < settings.memory < settings.domains:
         raise SettingsError(

@@ -20,6 +20,10 @@ def chosen_domains(
     names = natural(found)
     if order is not None:
         wanted = [name.strip() for name in order.split(",") if name.strip()]
+        if not wanted:
+            raise BadData(
+                f"order={order}: it names no domain; {where} has {', '.join(names)}"
+            )
         unknown = [name for name in wanted if name not in names]
         if unknown or len(set(wanted)) < len(wanted):
             problem = (

@@ -1,0 +1,143 @@
+"""What is refused, in which words: the setting, what is wrong, and what to write."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from udil_avalanche.cli.main import main
+from udil_avalanche.errors import RunError, SettingsError
+from udil_avalanche.recipes.resolve import resolve
+from udil_avalanche.runs.experiment import run
+
+PAIR = ["--strategy=ER", "--benchmark=hd_balls"]
+TINY = {"domains": 2, "train_per_domain": 64, "test_per_domain": 16, "threads": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ([*PAIR, "lr=inf"], "lr=inf: must be finite and above 0"),
+        ([*PAIR, "learning_rate=0.1"], "'learning_rate': did you mean lr?"),
+        ([*PAIR, "mem_size=40"], "'mem_size': did you mean memory?"),
+        (["swep", "x.yaml"], "there is no command 'swep': did you mean sweep?"),
+        ([*PAIR, "validation=0.999"], "that leaves less than a tenth to train on"),
+        ([*PAIR, "--memory=50", "memory=60"], "--memory 50 and memory=60: give one"),
+        ([*PAIR, "strategy=UDIL"], "--strategy ER and strategy=UDIL: give one"),
+        ([*PAIR, "lr=1", "lr=2"], "lr=1 and lr=2: give one value"),
+        (["report", "runs", "--html", ""], "--html: the name is empty"),
+        (["report", "runs", "--markdown="], "--markdown: the name is empty"),
+    ],
+)
+def test_the_answer_says_what_to_write(
+    arguments: list[str], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert answer in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("benchmark", ["arrays", "folders"])
+def test_data_that_do_not_exist(benchmark: str, tmp_path: Path) -> None:
+    options = {"data": str(tmp_path / "nowhere"), "output": str(tmp_path)}
+    with pytest.raises(SettingsError, match=r"there is no folder .*nowhere"):
+        run(resolve("ER", benchmark, options=options))
+
+
+def test_an_order_without_names(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        x, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+        np.savez(tmp_path / f"{name}.npz", x=x, y=y)
+    options = {"data": str(tmp_path), "order": ",", "output": str(tmp_path)}
+    with pytest.raises(
+        SettingsError, match=r"order=,: it names no domain; .* has a, b"
+    ):
+        run(resolve("ER", "arrays", options=options))
+
+
+def test_a_config_is_read_before_its_settings_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("strategy: ER\nbenchmark: hd_balls\nlr: 0.125\n")
+    assert main(["--config", str(file), "--list"]) == 0
+    assert "lr = 0.125" in capsys.readouterr().out
+    file.write_text("lr: 0.125\n")
+    assert main(["--config", str(file), "--list"]) == 0
+    assert "strategies\n" in capsys.readouterr().out
+    assert main(["--config", str(tmp_path / "gone.yaml"), "--list"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"threads": 100_000}, "threads=100000: this machine has"),
+        ({"hidden": 10_000_000}, "hidden=10000000: the model needs at least"),
+    ],
+)
+def test_what_the_machine_cannot_do(
+    change: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    options = {**TINY, **change, "output": str(tmp_path)}
+    with pytest.raises(SettingsError, match=reason):
+        run(resolve("ER", "hd_balls", options=options))
+
+
+@pytest.fixture
+def photos(tmp_path: Path, write_tree: Callable[..., Path]) -> dict[str, Any]:
+    counts = {name: {"cat": 8, "dog": 8} for name in ("2021", "2022")}
+    data = write_tree(tmp_path / "photos", counts)
+    small = {"network": "resnet18", "image_size": 32, "epochs": 1, "threads": 1}
+    return {"data": str(data), "output": str(tmp_path / "runs"), "memory": 4, **small}
+
+
+def test_a_single_sample_and_batch_norm(photos: dict[str, Any]) -> None:
+    settings = resolve("ER", "folders", options={**photos, "batch_size": 1})
+    with pytest.raises(SettingsError, match="batch_size=1: this model has BatchNorm"):
+        run(settings)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_image_that_nobody_looked_for(
+    workers: int, photos: dict[str, Any]
+) -> None:
+    for kind in ("cat", "dog"):
+        for file in Path(photos["data"], "2022", kind).iterdir():
+            file.write_bytes(file.read_bytes()[:60])
+    options = {**photos, "check": False, "workers": workers, "batch_size": 4}
+    with pytest.raises(RunError, match=r"\.png: not a whole image .*\nRepair") as error:
+        run(resolve("ER", "folders", options=options))
+    assert str(error.value).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("strategies:\nbenchmarks: [hd_balls]\n", "strategies is empty: name them"),
+        (
+            "strategies: [ER]\nbenchmarks: [hd_balls]\nsettings:\n"
+            + "".join(f"  {k}: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n" for k in "abcdefg"),
+            "10,000,000 combinations are more than 100,000",
+        ),
+        (
+            "strategies: [ER]\nbenchmarks: [hd_balls]\n"
+            "seeds: {from: 0, to: 9, steps: 1000000000}\n",
+            "1,000,000,000 steps are more than 100,000",
+        ),
+        (
+            "strategies: [ER]\nbenchmarks: [hd_balls]\n"
+            "seeds: {from: 0, to: 9999, steps: 10000}\n"
+            "memory: {from: 20, to: 9999, steps: 10000}\n",
+            "100,000,000 runs are more than 100,000",
+        ),
+        ("[" * 20_000, "nested too deeply"),
+    ],
+)
+def test_a_sweep_is_counted_before_it_is_made(
+    text: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(text)
+    assert main(["sweep", str(file), "--list"]) == 2
+    assert reason in capsys.readouterr().err
