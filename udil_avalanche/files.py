@@ -48,6 +48,19 @@ def write_text(path: Path, text: str) -> None:
         unfinished.write_text(text, encoding="utf-8")
 
 
+def append_text(path: Path, text: str) -> None:
+    """Append to a text file, and flush it to the disk. After a kill the file may end
+    with a part of the text.
+
+    :param path: the file; it is made if it is missing.
+    :param text: what to append.
+    """
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove what a process that was killed in :func:`atomic_write` has left.
 

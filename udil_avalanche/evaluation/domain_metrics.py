@@ -17,6 +17,10 @@ from udil_avalanche.evaluation.heat_map import heat_map
 from udil_avalanche.evaluation.metric import Metric
 from udil_avalanche.plugins.shared.plugin import Strategy
 
+MOST_PICTURES = 50
+"""The accuracy matrix is drawn after each of the first domains, and then after every
+so many."""
+
 
 class DomainMetrics(Metric):
     """Builds the accuracy matrix of a run and emits the paper's metrics from it.
@@ -52,7 +56,11 @@ class DomainMetrics(Metric):
     def reset(self) -> None:
         """Forget the whole run."""
         self.trained_domains: list[int] = []
-        self._accuracies: dict[tuple[int, int], float] = {}
+        self.rows_kept_elsewhere = 0
+        """So many rows, the first ones, are left out of the state: whoever sets this
+        keeps them, and restores them by :meth:`restore_row`."""
+        self._accuracies = np.full((1, 1), np.nan)
+        self._columns: dict[int, int] = {}
         self._in_training = False
         self._recorded = False
         self._hits: Tensor | int = 0
@@ -65,20 +73,24 @@ class DomainMetrics(Metric):
         First the trained ones, in the order of training, then any others that were
         evaluated.
         """
-        evaluated = {domain for _, domain in self._accuracies}
+        evaluated = set(self._columns)
         return self.trained_domains + sorted(evaluated - set(self.trained_domains))
 
     @property
     def matrix(self) -> npt.NDArray[np.float64]:
         """The accuracy matrix in percent, NaN where nothing was evaluated."""
-        size = len(self.domains)
-        rows = [self._row(t) for t in range(1, size + 1)]
-        return np.array(rows).reshape(size, size)
+        domains = self.domains
+        found = np.full((len(domains), len(domains)), np.nan)
+        known = self._accuracies[1 : len(domains) + 1]
+        for column, domain in enumerate(domains):
+            if domain in self._columns:
+                found[: len(known), column] = known[:, self._columns[domain]]
+        return found
 
     @property
     def initial(self) -> npt.NDArray[np.float64]:
         """Percent on each domain before any training, NaN where not evaluated."""
-        return np.array(self._row(0))
+        return np.array([self._at(0, domain) for domain in self.domains])
 
     def result(self) -> dict[str, float | None]:
         """The metrics after the last domain, None where an accuracy is missing."""
@@ -101,7 +113,13 @@ class DomainMetrics(Metric):
         return {
             "trained_domains": list(self.trained_domains),
             "in_training": self._in_training,
-            "accuracies": [[*at, value] for at, value in self._accuracies.items()],
+            "rows_kept_elsewhere": self.rows_kept_elsewhere,
+            "accuracies": [
+                [row, domain, self._at(row, domain)]
+                for row in (0, *range(self.rows_kept_elsewhere + 1, self._n_rows))
+                for domain in self._columns
+                if not np.isnan(self._at(row, domain))
+            ],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -109,11 +127,27 @@ class DomainMetrics(Metric):
 
         :param state: the dictionary of the earlier run.
         """
+        kept = self._accuracies[: state.get("rows_kept_elsewhere", 0) + 1].copy()
+        columns = dict(self._columns)
         self.reset()
+        if state.get("rows_kept_elsewhere", 0):
+            self._accuracies, self._columns = kept, columns
+        self.rows_kept_elsewhere = state.get("rows_kept_elsewhere", 0)
         self.trained_domains = list(state["trained_domains"])
         self._in_training = state.get("in_training", False)
         for row, domain, accuracy in state["accuracies"]:
-            self._accuracies[row, domain] = accuracy
+            self._set(row, domain, accuracy)
+
+    def restore_row(self, t: int, accuracies: Sequence[float | None]) -> None:
+        """Put back a row that was kept elsewhere.
+
+        :param t: number of the row, from 1.
+        :param accuracies: percent on the experiences 0, 1, ... of the stream; ``None``
+            or NaN where nothing was evaluated.
+        """
+        for domain, accuracy in enumerate(accuracies):
+            if accuracy is not None and not np.isnan(accuracy):
+                self._set(t, domain, accuracy)
 
     def before_training_exp(self, strategy: Strategy) -> None:
         self._in_training = True
@@ -123,9 +157,9 @@ class DomainMetrics(Metric):
         for experience in _experiences_in_training(strategy):
             if experience.current_experience not in self.trained_domains:
                 self.trained_domains.append(experience.current_experience)
-        t = len(self.trained_domains)
-        for at in [at for at in self._accuracies if at[0] == t]:
-            del self._accuracies[at]
+        self._accuracies[len(self.trained_domains) : len(self.trained_domains) + 1] = (
+            np.nan
+        )
 
     def before_eval(self, strategy: Strategy) -> None:
         self._recorded = False
@@ -145,7 +179,7 @@ class DomainMetrics(Metric):
         if self._belongs_to_a_row(strategy) and self._samples > 0:
             domain = strategy.experience.current_experience
             accuracy = 100.0 * int(self._hits) / self._samples
-            self._accuracies[len(self.trained_domains), domain] = accuracy
+            self._set(len(self.trained_domains), domain, accuracy)
             self._recorded = True
 
     def after_eval(self, strategy: Strategy) -> MetricResult:
@@ -153,14 +187,34 @@ class DomainMetrics(Metric):
         if not self._recorded or t == 0:
             return None
         values = {name: v for name, v in self.result().items() if v is not None}
-        picture = {"accuracy_matrix": _AccuracyMatrixValue(self.matrix, t)}
+        # A picture after each of a thousand domains would be a gigabyte of events.
+        picture = {}
+        if t <= MOST_PICTURES or t % MOST_PICTURES == 0:
+            picture["accuracy_matrix"] = _AccuracyMatrixValue(self.matrix, t)
         return self.emit(strategy, {**values, **picture})
 
     def _belongs_to_a_row(self, strategy: Strategy) -> bool:
         return not self._in_training and stream_type(strategy.experience) == self.stream
 
-    def _row(self, t: int) -> list[float]:
-        return [self._accuracies.get((t, domain), np.nan) for domain in self.domains]
+    @property
+    def _n_rows(self) -> int:
+        return len(self._accuracies)
+
+    def _at(self, row: int, domain: int) -> float:
+        known = domain in self._columns and row < self._n_rows
+        return float(self._accuracies[row, self._columns[domain]]) if known else np.nan
+
+    def _set(self, row: int, domain: int, accuracy: float) -> None:
+        """Row 0 is that before any training."""
+        column = self._columns.setdefault(domain, len(self._columns))
+        rows, columns = self._accuracies.shape
+        if row >= rows or column >= columns:
+            # Twice the size, so that a long stream is not copied for each domain.
+            size = (_grown(rows, row), _grown(columns, column))
+            larger = np.full(size, np.nan)
+            larger[:rows, :columns] = self._accuracies
+            self._accuracies = larger
+        self._accuracies[row, column] = accuracy
 
     def __str__(self) -> str:
         return "Domain"
@@ -202,6 +256,10 @@ def domain_metrics(stream: str = "test") -> list[DomainMetrics]:
     :return: a list of plugin metrics.
     """
     return [DomainMetrics(stream)]
+
+
+def _grown(size: int, index: int) -> int:
+    return size if index < size else max(2 * size, index + 1)
 
 
 def _experiences_in_training(strategy: Strategy) -> Sequence[CLExperience]:

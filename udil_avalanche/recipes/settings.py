@@ -107,6 +107,10 @@ class RunSettings(BaseModel):
     test_all_domains: bool = False
     """test after each domain on all domains; otherwise on those learned so far and the
     next, which is all that the paper's metrics read"""
+    test_every: int = Field(1, ge=1)
+    """test on all domains so far after every so many domains, and after the last;
+    after the others only on the newest and the next. Above 1, forgetting and the
+    average over time are not known"""
     device: Annotated[str, Role.PLACE] = "cpu"
     """where to compute: cpu, cuda, cuda:1, mps"""
     threads: Annotated[int | None, Role.PLACE] = Field(None, ge=1)

@@ -3,17 +3,18 @@
 import logging
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.templates import SupervisedTemplate
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import nn
 
 from udil_avalanche.data.image_reading import BadImage
 from udil_avalanche.data.scenario import DomainScenario
@@ -58,6 +59,11 @@ from udil_avalanche.runs.versions import versions
 logger = logging.getLogger(__name__)
 
 STEPS_BETWEEN_LOGGED_TERMS = 20
+
+STOPPED_AT_THE_END = (
+    "stopped after the last domain; the state is saved, and the same command draws the "
+    "pictures and writes the result"
+)
 
 
 def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunResult:
@@ -122,7 +128,7 @@ def _learn(
 
     joint = METHODS[settings.strategy].is_joint
     experiences = [benchmark.train_stream] if joint else benchmark.train_stream
-    metrics, log = DomainMetrics(), RunLog()
+    metrics, log = DomainMetrics(), RunLog(folder.metrics)
     progress = ProgressPlugin(len(experiences))
     tensorboard = TensorboardLogger(folder.tensorboard, first_step(state))
     dead = DeadTrainingPlugin(_what_to_try(settings), say)
@@ -152,13 +158,14 @@ def _learn(
             log.begin()
         else:
             saving.resume(strategy, state)
-            folder.write_metrics(log.lines)
+            _restore(metrics, log)
             say(
                 "This run was started but not finished: resuming after step "
                 f"{strategy.clock.train_iterations}, in domain "
                 f"{min(log.experiences_done + 1, len(experiences))}."
             )
         for experience in experiences[log.experiences_done :]:
+            _forget_written(strategy)
             strategy.train(experience)
             strategy.eval(_tested(settings, benchmark, len(metrics.trained_domains)))
             log.tick()
@@ -166,14 +173,21 @@ def _learn(
             if dead.message is not None:
                 line["not_learned"] = dead.message
             progress.end_domain(line["avg_acc"], line["seconds"])
+            metrics.rows_kept_elsewhere = len(metrics.trained_domains)
             saving.end_domain(strategy, line)
-            folder.write_metrics(log.lines)
-    log.tick()
 
-    kept = (_of_plugins(strategy, each) for each in ("trajectory", "bounds"))
-    _draw(folder.path, metrics, *kept)
-    _write_model(folder, evaluated_model(strategy), benchmark, settings.device)
+    lines = log.lines
+    learned = evaluated_model(strategy)
+    _draw(folder.path, metrics, lines)
+    stop.check(STOPPED_AT_THE_END)
+    _write_model(folder, learned)
+    _write_embeddings(folder, learned, benchmark, settings.device)
+    stop.check(STOPPED_AT_THE_END)
+    log.tick()
     result = _result(settings, benchmark, metrics, log, strategy)
+    said = [line["not_learned"] for line in lines if "not_learned" in line]
+    if said:
+        result["not_learned"] = said
     folder.finish({**result, **benchmark.details})
     shutil.rmtree(folder.state, ignore_errors=True)
 
@@ -197,12 +211,16 @@ def _evaluator(
 
 
 def _tested(settings: RunSettings, benchmark: DomainScenario, t: int) -> Any:
-    """The domains to test on when ``t`` domains have been learned.
+    """The domains to test on when ``t`` domains have been learned. Between two tests of
+    all domains (``test_every``), the newest and the next one.
 
     Average accuracy and forgetting need the domains up to ``t``, forward transfer the
     one after it. (Forgetting compares with the best of all earlier accuracies. One from
     before a domain was learned could be the best only if learning it did harm.)
     """
+    is_last = t == len(benchmark.test_stream)
+    if t % settings.test_every and not is_last:
+        return benchmark.test_stream[t - 1 : t + 1]
     return benchmark.test_stream[: None if settings.test_all_domains else t + 1]
 
 
@@ -232,33 +250,51 @@ def _of_plugins(strategy: SupervisedTemplate, kept: str) -> list[Any]:
     return next(filter(None, found), [])
 
 
+def _restore(metrics: DomainMetrics, log: RunLog) -> None:
+    """Put the accuracies back that the state has left to ``metrics.jsonl``."""
+    if metrics.rows_kept_elsewhere:
+        for line in log.lines:
+            metrics.restore_row(line["domain"], line["accuracies"])
+
+
+def _forget_written(strategy: SupervisedTemplate) -> None:
+    """Let the plugins forget what ``metrics.jsonl`` has, which grows with the square of
+    the number of domains."""
+    for kept in ("trajectory", "bounds"):
+        _of_plugins(strategy, kept).clear()
+
+
 def _draw(
-    folder: Path,
-    metrics: DomainMetrics,
-    trajectory: list[Tensor],
-    bounds: list[dict[str, Any]],
+    folder: Path, metrics: DomainMetrics, lines: Sequence[Mapping[str, Any]]
 ) -> None:
     figures = {
         "accuracy_matrix": plot_accuracy_matrix(metrics.matrix),
         "accuracy_per_domain": plot_accuracy_per_domain(metrics.matrix),
     }
-    if trajectory:
-        omegas = [omega.numpy() for omega in trajectory]
+    names = ("alpha", "beta", "gamma")
+    omegas = [
+        np.array([line[name] for name in names]).T for line in lines if "alpha" in line
+    ]
+    if omegas:
         figures["coefficients"] = plot_coefficients(omegas)
+    bounds = [line["bound"] for line in lines if "bound" in line]
     # A run that an earlier version began has no bounds of its first domains.
-    if bounds and len(bounds) == len(trajectory):
-        betas = [omega[:, 1].numpy() for omega in trajectory]
+    if bounds and len(bounds) == len(omegas):
+        betas = [omega[:, 1] for omega in omegas]
         figures["divergence_and_beta"] = plot_divergence_and_beta(bounds, betas)
         figures["bound"] = plot_bound(bounds, metrics.matrix)
     for name, figure in figures.items():
         save_figure(figure, folder / f"{name}.png")
 
 
-def _write_model(
-    folder: RunFolder, model: nn.Module, benchmark: DomainScenario, device: str
-) -> None:
+def _write_model(folder: RunFolder, model: nn.Module) -> None:
     with atomic_write(folder.path / "model.safetensors") as unfinished:
         unfinished.write_bytes(save(model.state_dict()))
+
+
+def _write_embeddings(
+    folder: RunFolder, model: nn.Module, benchmark: DomainScenario, device: str
+) -> None:
     encoder = getattr(model, "encoder", None)
     if encoder is not None:
         embeddings = projected_embeddings(encoder, benchmark, device)
@@ -273,8 +309,7 @@ def _result(
     strategy: SupervisedTemplate,
 ) -> RunResult:
     figures = metrics.result()
-    said = [line["not_learned"] for line in log.lines if "not_learned" in line]
-    result: RunResult = {
+    return {
         "benchmark": settings.benchmark,
         "strategy": settings.strategy,
         "memory": settings.memory,
@@ -294,9 +329,6 @@ def _result(
         "settings": as_dict(settings),
         "versions": versions(),
     }
-    if said:
-        result["not_learned"] = said
-    return result
 
 
 def _peak_memory_mb() -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from udil_avalanche.formatting import duration
+from udil_avalanche.formatting import duration, percent
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 
 SECONDS_BETWEEN_UPDATES = 0.1
@@ -61,14 +61,15 @@ class ProgressPlugin(Plugin):
         if time.monotonic() - self._updated > SECONDS_BETWEEN_UPDATES:
             self._update()
 
-    def end_domain(self, accuracy: float, seconds: float) -> None:
+    def end_domain(self, accuracy: float | None, seconds: float) -> None:
         """Count a domain.
 
-        :param accuracy: average accuracy over the domains learned, in percent.
+        :param accuracy: average accuracy over the domains learned, in percent; ``None``
+            if they were not all tested.
         :param seconds: how long the domain took.
         """
         self._domains_done += 1
-        shown = f"accuracy {accuracy:.1f} %"
+        shown = f"accuracy {percent(accuracy)}"
         self.bar.update(self._task, completed=self._domains_done, accuracy=shown)
         if self.bar.disable:
             line = f"domain {self._domains_done}/{self._n_domains}: {shown}"

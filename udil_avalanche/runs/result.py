@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
@@ -98,7 +97,7 @@ def result_problem(stored: Mapping[str, Any]) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def _is_count(value: Any) -> bool:
@@ -112,7 +111,9 @@ def _is_percentage(value: Any) -> bool:
 def _is_change(value: Any) -> bool:
     """Of a percentage."""
     return value is None or (
-        isinstance(value, Real) and not isinstance(value, bool) and -100 <= value <= 100
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -100 <= value <= 100
     )
 
 

@@ -190,8 +190,7 @@ class RunFolder:
 
         :param lines: what was measured after each domain so far.
         """
-        written = [f"{json.dumps(plain(line))}\n" for line in lines]
-        write_text(self.metrics, "".join(written))
+        write_text(self.metrics, "".join(map(json_line, lines)))
 
     def write_json(self, name: str, value: Mapping[str, object]) -> None:
         """Write a JSON file with one line for each entry.
@@ -231,6 +230,14 @@ class RunFolder:
 
     def _error(self, problem: str) -> RunError:
         return RunError(f"{problem}\nTo run it again, remove {self.path}")
+
+
+def json_line(entries: Mapping[str, Any]) -> str:
+    """A line of ``metrics.jsonl``.
+
+    :param entries: what was measured; numbers that are not finite become null.
+    """
+    return f"{json.dumps(plain(entries))}\n"
 
 
 def plain(value: Any) -> Any:

@@ -102,7 +102,9 @@ def progress_of(run: RunSettings) -> tuple[int, float | None]:
     :param run: its settings.
     """
     try:
-        [*_, last] = RunFolder.of(run).metrics.read_text().splitlines()
+        text = RunFolder.of(run).metrics.read_text()
+        # Without its end, the last line is still being written.
+        [*_, last] = text[: text.rfind("\n") + 1].splitlines()
     except (OSError, ValueError):
         return 0, None  # There is no file yet, or no line in it.
     line = json.loads(last)

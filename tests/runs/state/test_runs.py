@@ -115,10 +115,12 @@ def test_time_adds_up_over_the_parts(tiny: Tiny, tmp_path: Path) -> None:
     assert state is not None
     before = state["record"]
     assert before["seconds"] > before["experience_seconds"] > 0
+    metrics = RunFolder.of(settings).metrics
+    first = json.loads(metrics.read_text())
     result = run(settings)
-    lines = (RunFolder.of(settings).path / "metrics.jsonl").read_text().splitlines()
+    lines = metrics.read_text().splitlines()
     seconds = [json.loads(line)["seconds"] for line in lines]
-    assert seconds[0] == before["lines"][0]["seconds"]
+    assert seconds[0] == first["seconds"]
     assert seconds[1] > before["experience_seconds"]
     assert result["seconds"] > before["seconds"] + seconds[2]
     assert 0 < result["seconds_saving"] < result["seconds"]

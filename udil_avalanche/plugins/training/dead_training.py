@@ -19,6 +19,10 @@ logger = logging.getLogger(__name__)
 SAMPLES = 128
 """How many of a domain's samples to look at."""
 
+WORSE = 1.25
+"""A loss is above that of guessing if it is so many times as large: after a few steps
+of a hard domain it may be just above."""
+
 LARGE = 1e3
 """A weight beyond this is named in the message."""
 
@@ -75,9 +79,9 @@ class DeadTrainingPlugin(Plugin):
         spread = float((logits.max(dim=0).values - logits.min(dim=0).values).max())
         if not logits.isfinite().all():
             return "the model's outputs are not finite"
-        if spread <= 1e-6 * float(logits.abs().max()) and len(y.unique()) > 1:
+        if spread <= 1e-6 * float(logits.abs().max()) and bool((y != y[0]).any()):
             problem = "the model's outputs are the same for every sample"
-        elif loss > guessing > 0:
+        elif loss > WORSE * guessing > 0:
             problem = f"its loss is {loss:.3g}, and guessing has {guessing:.3g}"
         else:
             return None
