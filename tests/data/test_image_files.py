@@ -11,12 +11,8 @@ import torch
 from avalanche.benchmarks.utils import AvalancheDataset
 from PIL import Image
 
-from udil_avalanche.data.image_files import (
-    BadImage,
-    ImageFiles,
-    image_source,
-    read_image,
-)
+from udil_avalanche.data.image_files import ImageFiles, image_source
+from udil_avalanche.data.image_reading import BadImage, read_image
 from udil_avalanche.data.scenario import DomainScenario
 
 Write = Callable[..., Path]
