@@ -119,7 +119,7 @@ def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadData, match=r"a\.npz: not a complete"):
         arrays(tmp_path)
-    with pytest.raises(BadData, match=r"has no \.npz files.*numpy\.savez"):
+    with pytest.raises(BadData, match=r"there is no folder.*numpy\.savez"):
         arrays(tmp_path / "nowhere")
 
 

@@ -61,7 +61,8 @@ def arrays(
     root = Path(root)
     if not root.is_dir():
         raise BadData(
-            f"there is no folder {root}: give the one with the data by --data"
+            f"there is no folder {root}: save each domain by "
+            f"numpy.savez('{root}/<domain>.npz', x=..., y=...) and give it by --data"
         )
     found = [path.stem for path in root.glob("*.npz") if not path.name.startswith(".")]
     if not found:

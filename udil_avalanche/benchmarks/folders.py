@@ -83,7 +83,8 @@ def image_domains(
     """
     if not root.is_dir():
         raise BadData(
-            f"there is no folder {root}: give the one with the data by --data"
+            f"there is no folder {root}: lay the images out as "
+            f"{root}/<domain>/<class>/<image> and give it by --data"
         )
     found = subfolders(root)
     if not found:
