@@ -1,6 +1,6 @@
 # make run     set up .venv and run UDIL on rotated MNIST; more options by ARGS="--seed 1"
 # make test    set up the same and pass the linter, the type checker and the tests
-# make bench   measure how fast everything is, in about five minutes; see docs/speed.md
+# make bench   measure how fast everything is, in about ten minutes; see docs/speed.md
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -11,6 +11,7 @@ from bench.deployment import predicting, starting, versions
 from bench.evaluation import evaluation, shares
 from bench.image_loader import image_loading
 from bench.limit import MatmulRate
+from bench.long_streams import long_stream
 from bench.peak_memory import peak_memory
 from bench.saving import saving
 from bench.scale import Scale
@@ -57,6 +58,10 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
         "to the first prediction": lambda: starting(scale),
         "a further version of a model": lambda: versions(scale),
         "peak memory by domain, MB": lambda: peak_memory(scale),
+        "long streams": lambda: {
+            f"{strategy}, {domains:,} domains": long_stream(strategy, domains)
+            for strategy, domains in scale.streams
+        },
     }
     for name, part in parts.items():
         yield name, part()

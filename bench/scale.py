@@ -28,6 +28,8 @@ class Scale:
     """turns of each comparison that does not alternate step by step"""
     memory_domains: int = 20
     """domains of the run whose memory is measured"""
+    streams: tuple[tuple[str, int], ...] = (("ER", 300), ("ER", 1000), ("UDIL", 300))
+    """long streams: how they are learned, and their number of domains"""
 
 
 QUICK = Scale(
@@ -40,6 +42,7 @@ QUICK = Scale(
     frames=2,
     repeats=1,
     memory_domains=1,
+    streams=(("ER", 5),),
 )
 """Just enough to see that every measurement works."""
 

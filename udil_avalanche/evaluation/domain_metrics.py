@@ -114,12 +114,7 @@ class DomainMetrics(Metric):
             "trained_domains": list(self.trained_domains),
             "in_training": self._in_training,
             "rows_kept_elsewhere": self.rows_kept_elsewhere,
-            "accuracies": [
-                [row, domain, self._at(row, domain)]
-                for row in (0, *range(self.rows_kept_elsewhere + 1, self._n_rows))
-                for domain in self._columns
-                if not np.isnan(self._at(row, domain))
-            ],
+            "accuracies": self._entries(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -196,12 +191,18 @@ class DomainMetrics(Metric):
     def _belongs_to_a_row(self, strategy: Strategy) -> bool:
         return not self._in_training and stream_type(strategy.experience) == self.stream
 
-    @property
-    def _n_rows(self) -> int:
-        return len(self._accuracies)
+    def _entries(self) -> list[list[float]]:
+        """Row, domain and accuracy of what belongs into the state."""
+        domains = list(self._columns)
+        measured = ~np.isnan(self._accuracies)
+        measured[1 : self.rows_kept_elsewhere + 1] = False
+        return [
+            [row, domains[column], float(self._accuracies[row, column])]
+            for row, column in np.argwhere(measured).tolist()
+        ]
 
     def _at(self, row: int, domain: int) -> float:
-        known = domain in self._columns and row < self._n_rows
+        known = domain in self._columns and row < len(self._accuracies)
         return float(self._accuracies[row, self._columns[domain]]) if known else np.nan
 
     def _set(self, row: int, domain: int, accuracy: float) -> None:
