@@ -277,6 +277,8 @@ def test_runs_are_not_kept_next_to_others(
         ({"seed": 1.5}, "seed is not a count"),
         ({"accuracy_matrix": [["high"]]}, "accuracy_matrix is not a square matrix"),
         ({"avg_acc": 948.5}, "avg_acc is not a percentage"),
+        ({"peak_memory_mb": "much"}, "peak_memory_mb is not a number"),
+        ({"joint": None}, "joint is not true or false"),
         ({"versions": {}}, "its files are not those of a run"),
     ],
 )

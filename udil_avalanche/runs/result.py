@@ -75,9 +75,9 @@ def result_problem(stored: Mapping[str, Any]) -> str | None:
     """
     for names, is_right, kind in _KINDS:
         for name in names:
-            if name not in stored:
+            if name not in stored and name not in _OPTIONAL:
                 return f"it has no {name}"
-            if not is_right(stored[name]):
+            if name in stored and not is_right(stored[name]):
                 return f"{name} is not {kind}"
     for name in ("strategy", "benchmark"):
         if stored["settings"].get(name) != stored[name]:
@@ -126,11 +126,30 @@ def _is_square_matrix(value: Any) -> bool:
     )
 
 
+_OPTIONAL = (
+    *("peak_memory_mb", "seconds_saving", "joint", "random_accuracy"),
+    *("domain_names", "class_names", "not_learned", "avg_of_avg_acc", "skipped"),
+)
+"""What early runs do not have, or only some runs."""
+
 _KINDS: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("benchmark", "strategy", "data"), lambda v: isinstance(v, str), "a text"),
     (("memory", "seed", "steps"), _is_count, "a count"),
-    (("seconds",), _is_number, "a number"),
-    (("avg_acc",), _is_percentage, "a percentage"),
+    (("skipped",), _is_count, "a count"),
+    (("joint",), lambda v: isinstance(v, bool), "true or false"),
+    (("seconds", "seconds_saving"), _is_number, "a number"),
+    (("peak_memory_mb",), lambda v: v is None or _is_number(v), "a number"),
+    (("avg_acc", "avg_of_avg_acc"), _is_percentage, "a percentage"),
+    (
+        ("random_accuracy",),
+        lambda v: isinstance(v, list) and all(map(_is_percentage, v)),
+        "a list of percentages",
+    ),
+    (
+        ("domain_names", "class_names", "not_learned"),
+        lambda v: isinstance(v, list) and all(isinstance(each, str) for each in v),
+        "a list of texts",
+    ),
     (("forgetting", "forward_transfer"), _is_change, "a difference of percentages"),
     (("accuracy_matrix",), _is_square_matrix, "a square matrix of percentages"),
     (("settings", "versions"), lambda v: isinstance(v, dict), "a list of entries"),
