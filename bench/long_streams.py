@@ -45,8 +45,8 @@ def _measured(strategy: str, domains: int) -> dict[str, float]:
     data = {"domains": domains, "train_per_domain": 50, "test_per_domain": 20}
     model = {"epochs": 1, "batch_size": 25, "hidden": 32, "threads": 1}
     with tempfile.TemporaryDirectory() as output:
-        options = {**data, **model, "memory": 2000, "test_every": domains}
-        options["output"] = output
+        place = {"memory": 2000, "test_every": domains, "output": output}
+        options = {**data, **model, **place}
         settings = resolve(strategy, "hd_balls", options=options, configs=None)
         result = experiment.run(settings, say=lambda message: None)
     first = min(FULL_MEMORY, max(1, domains // 4))

@@ -20,6 +20,7 @@ from udil_avalanche.learner.progress import StepProgress
 from udil_avalanche.learner.reading import NewDomain
 from udil_avalanche.learner.training import Resumable, learn_domain, require_sequential
 from udil_avalanche.learner.version import Version, VersionRecord
+from udil_avalanche.plugins import DeadTrainingPlugin
 from udil_avalanche.recipes import RunSettings
 from udil_avalanche.runs.state.lock import locked
 from udil_avalanche.runs.state.stop import StopRequest
@@ -84,7 +85,7 @@ def update(
         else:
             before = None if parent is None else folder.version(parent)
             version = _learned(
-                before, folder, domain, settings, classes, number, reserve, stop
+                before, folder, domain, settings, classes, number, reserve, stop, say
             )
             version.record.aside = objection(
                 version.record.changes, domain.name, max_drop
@@ -106,6 +107,7 @@ def _learned(
     number: int,
     reserve: int,
     stop: StopRequest,
+    say: Say,
 ) -> Version:
     """The new version, judged."""
     start = before
@@ -121,7 +123,7 @@ def _learned(
             number=number,
             reserve=reserve,
             resumable=Resumable(folder.under_way / "state", stop, settings.save_every),
-            plugins=[progress],
+            plugins=[progress, DeadTrainingPlugin(say=say)],
         )
     changes = judged(before, version, settings.device)
     return replace(version, record=replace(version.record, changes=changes))

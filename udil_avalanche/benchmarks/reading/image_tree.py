@@ -17,9 +17,9 @@ from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.splitting import Splitter
 from udil_avalanche.data.domain_tensors import LastUsed
 from udil_avalanche.data.image_files import ImageFiles
-from udil_avalanche.data.image_listing import image_files
+from udil_avalanche.data.image_listing import SUFFIXES, image_files
 from udil_avalanche.data.image_reading import BadImage, read_image
-from udil_avalanche.data.natural_order import natural
+from udil_avalanche.data.natural_order import natural, natural_key
 from udil_avalanche.data.scenario import DomainScenario
 
 LabelledFile = tuple[str, str]
