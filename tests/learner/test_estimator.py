@@ -83,7 +83,7 @@ def test_fit_forgets_what_came_before() -> None:
 def test_labels_of_any_kind_come_back() -> None:
     x, y = domain(0)
     for labels in (y, y == "above", np.where(y == "above", 7, -3), y.astype(object)):
-        model = small(epochs=8).fit(x, labels)
+        model = small(epochs=30).fit(x, labels)
         assert model.classes_.tolist() == np.unique(labels).tolist()
         predicted = model.predict(x)
         assert predicted.dtype == labels.dtype
@@ -93,7 +93,7 @@ def test_labels_of_any_kind_come_back() -> None:
 
 def test_probabilities_belong_to_the_classes_in_their_order() -> None:
     x, y = domain(0)
-    model = small(epochs=8).fit(x, y)
+    model = small(epochs=30).fit(x, y)
     probabilities = model.predict_proba(x)
     assert probabilities.shape == (120, 2)
     assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-6)
@@ -129,7 +129,7 @@ def test_a_pickle_goes_on_where_the_original_would() -> None:
 def test_it_works_in_a_pipeline_and_is_cloned_for_every_fold() -> None:
     x, y = domain(0)
     settings = {"weight_decay": 1e-4}
-    pipeline = make_pipeline(StandardScaler(), small(epochs=8, settings=settings))
+    pipeline = make_pipeline(StandardScaler(), small(epochs=30, settings=settings))
     assert cross_val_score(pipeline, x, y, cv=3).mean() > 0.8
     copy = clone(pipeline[-1])
     assert copy.get_params() == pipeline[-1].get_params()
