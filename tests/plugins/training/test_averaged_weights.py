@@ -39,7 +39,7 @@ def test_the_average_is_that_of_all_steps_of_all_domains(
             # The weight of each state of the model in the average, step by step.
             weights = [1.0]
             for n in range(1, len(seen)):
-                decay = min(1 - 1 / (n + 1), 0.8)
+                decay = min(1 - 10 / (n + 10), 0.8)
                 weights = [*(decay * weight for weight in weights), 1 - decay]
             states = [state[name] for state in seen]
             if average.is_floating_point():

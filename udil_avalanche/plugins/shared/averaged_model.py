@@ -16,12 +16,13 @@ class EmaModel(FrozenModel):
     It starts as a copy of the model, in evaluation mode. Running statistics, such as
     those of BatchNorm, are averaged together with the weights.
 
-    :param alpha: decay; in step n it is min(1 - 1 / (n + 1), alpha), so that at first
-        all steps have the same weight in the average.
+    :param alpha: decay; in step n it is min(1 - warmup / (n + warmup), alpha).
     :param freq: probability of an update in each step.
+    :param warmup: with 1, all steps have the same weight in the average at first; with
+        10 it is over about the last tenth of the steps so far.
     """
 
-    def __init__(self, alpha: float, freq: float = 1.0) -> None:
+    def __init__(self, alpha: float, freq: float = 1.0, warmup: int = 1) -> None:
         if not 0 <= alpha <= 1 or not 0 <= freq <= 1:
             raise ValueError(
                 "The decay and the update frequency of an average must be between 0 "
@@ -29,6 +30,7 @@ class EmaModel(FrozenModel):
             )
         self.alpha = alpha
         self.freq = freq
+        self.warmup = warmup
         self.step = 0
         """Training steps so far."""
 
@@ -50,7 +52,7 @@ class EmaModel(FrozenModel):
         self.step += 1
         if self.freq < 1 and torch.rand(()) >= self.freq:
             return
-        weight = 1 - min(1 - 1 / (self.step + 1), self.alpha)
+        weight = 1 - min(1 - self.warmup / (self.step + self.warmup), self.alpha)
         torch._foreach_lerp_(
             list(self.model.parameters()), list(model.parameters()), weight
         )

@@ -2,6 +2,8 @@
 
 from udil_avalanche.plugins.shared.averaged_model import EmaModel, StableModelPlugin
 
+WARMUP = 10
+
 
 class AveragedWeightsPlugin(StableModelPlugin):
     """Keeps an exponential moving average of the model and evaluates it in the model's
@@ -26,8 +28,10 @@ class AveragedWeightsPlugin(StableModelPlugin):
         average.stable.model  # the average; strategy.model is the model that is trained
 
     :param decay: weight of the earlier average in each step; in step n, counted over
-        all domains, at most 1 - 1 / (n + 1), so that at first all steps count the same.
+        all domains, at most n / (n + 10): the average is over about the last tenth of
+        the steps so far, until ``decay`` limits it. A model that learns only for some
+        steps would otherwise be an average with its random beginning.
     """
 
     def __init__(self, decay: float) -> None:
-        super().__init__(EmaModel(decay))
+        super().__init__(EmaModel(decay, warmup=WARMUP))
