@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from udil_avalanche.benchmarks import seq_core50
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.memory.balanced import BalancedMemory
-from udil_avalanche.models.image_models import IMAGENET, ImageInput
+from udil_avalanche.models.image_input import IMAGENET, ImageInput
 from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.plugins import (
     BalancedReplayPlugin,

@@ -80,7 +80,7 @@ def build_image_model(settings: ImageSettings, benchmark: DomainScenario) -> Mod
 
 
 def _normalisation(text: str) -> tuple[Sequence[float], Sequence[float]]:
-    from udil_avalanche.models.image_models import IMAGENET
+    from udil_avalanche.models.image_input import IMAGENET
 
     known = {"imagenet": IMAGENET, "none": ((0.0,) * 3, (1.0,) * 3)}
     if text in known:
