@@ -1,5 +1,6 @@
 from .benchmarks import (
     arrays,
+    embed,
     folders,
     hd_balls,
     load_fashion_mnist,
@@ -10,6 +11,7 @@ from .benchmarks import (
     rotated_mnist,
     seq_core50,
 )
+from .benchmarks.features import FeatureStore, FrozenFeatures
 from .data import Domain, DomainScenario, DomainTensors, ImageFiles, domain_of
 from .errors import RunError, RunStopped, SettingsError
 from .evaluation.domain_metrics import DomainMetrics, domain_metrics
@@ -17,12 +19,19 @@ from .evaluation.loggers import CSVLogger, TensorboardLogger, WandBLogger
 from .evaluation.term_metrics import TermMetrics, term_metrics
 from .memory import BalancedMemory, ReservoirMemory
 from .models import (
+    Backbone,
+    ClosedFormHead,
+    DiscriminantAnalysis,
     DomainDiscriminator,
     EncoderPredictor,
+    NearestClassMean,
+    RandomRidge,
     Standardise,
     cida_mlp,
     image_model,
+    make_backbone,
     mlp,
+    with_backbone,
 )
 from .plugins import (
     AdaptiveCoefficientsPlugin,
@@ -52,7 +61,7 @@ from .recipes.recipe import BenchmarkRecipe, MethodRecipe
 from .recipes.resolve import resolve
 from .recipes.settings import Before, NoMemorySettings, Role, RunSettings, Was
 from .runs.experiment import run
-from .strategies import UDIL, Joint
+from .strategies import UDIL, ClosedForm, Joint
 from .theory.unification import PRESETS
 
 __version__: str
@@ -66,13 +75,17 @@ __all__ = [
     "AdaptiveCoefficientsPlugin",
     "AnnealingPlugin",
     "AveragedWeightsPlugin",
+    "Backbone",
     "BalancedMemory",
     "BalancedReplayPlugin",
     "Before",
     "BenchmarkRecipe",
     "CLSERPlugin",
     "CSVLogger",
+    "ClosedForm",
+    "ClosedFormHead",
     "DERPlugin",
+    "DiscriminantAnalysis",
     "DiscriminatorPlugin",
     "Domain",
     "DomainDiscriminator",
@@ -82,7 +95,9 @@ __all__ = [
     "ESMERPlugin",
     "EmbeddingDistillationPlugin",
     "EncoderPredictor",
+    "FeatureStore",
     "FiniteLossPlugin",
+    "FrozenFeatures",
     "GEMPlugin",
     "GradientClippingPlugin",
     "HistoryModelPlugin",
@@ -91,9 +106,11 @@ __all__ = [
     "Joint",
     "LwFPlugin",
     "MethodRecipe",
+    "NearestClassMean",
     "NoMemorySettings",
     "OnlineEWCPlugin",
     "RandomFlipPlugin",
+    "RandomRidge",
     "ReservoirMemory",
     "Role",
     "RunError",
@@ -112,11 +129,13 @@ __all__ = [
     "cida_mlp",
     "domain_metrics",
     "domain_of",
+    "embed",
     "folders",
     "hd_balls",
     "image_model",
     "load_fashion_mnist",
     "load_mnist",
+    "make_backbone",
     "mixed_mnist",
     "mlp",
     "permuted_mnist",
@@ -126,4 +145,5 @@ __all__ = [
     "run",
     "seq_core50",
     "term_metrics",
+    "with_backbone",
 ]

@@ -67,7 +67,9 @@ def make_resnet() -> Callable[[], EncoderPredictor]:
     return make
 
 
-@pytest.mark.parametrize("strategy", METHODS)
+@pytest.mark.parametrize(
+    "strategy", [name for name in METHODS if METHODS[name].build_head is None]
+)
 def test_every_strategy_learns_images_with_batchnorm(
     strategy: str,
     scenario: DomainScenario,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.image_tree import (
     ImageDomain,
@@ -30,6 +31,7 @@ def folders(
     verify_images: bool = True,
     skip_invalid: bool = False,
     seed: int = 0,
+    features: FrozenFeatures | None = None,
 ) -> DomainScenario:
     """Domains in folders: ``root/<domain>/<class>/<image>``, the layout into which
     PACS, Office-Home and DomainNet unpack.
@@ -53,10 +55,34 @@ def folders(
     :param verify_images: decode every image once before training.
     :param skip_invalid: leave out and count invalid samples instead of refusing them.
     :param seed: seed of all draws.
+    :param features: learn from these features of the images instead of the images.
     :raises BadData: if the folder has another layout or holds invalid samples.
     """
     root = Path(root)
     findings = Findings(skip_invalid)
+    return image_benchmark(
+        domains_in(root, order, domains, findings),
+        image_size=image_size,
+        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
+        findings=findings,
+        verify_images=verify_images,
+        data=f"folders:{root.resolve().name}",
+        features=features,
+    )
+
+
+def domains_in(
+    root: Path, order: str | None, domains: int, findings: Findings
+) -> list[ImageDomain]:
+    """List the images of each domain, in the order to learn them.
+
+    :param root: the folder.
+    :param order: names of the domains to learn, separated by commas; all of them in
+        natural order if ``None``.
+    :param domains: how many of them, from the first on; 0 for all.
+    :param findings: where to note problems.
+    :raises BadData: if the folder has another layout.
+    """
     found = subfolders(root)
     if not found:
         raise BadData(
@@ -84,14 +110,7 @@ def folders(
                 f"{root}/<domain>/<class>/<image>"
             )
         listed.append(ImageDomain(name, *parts))
-    return image_benchmark(
-        listed,
-        image_size=image_size,
-        splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
-        findings=findings,
-        verify_images=verify_images,
-        data=f"folders:{root.resolve().name}",
-    )
+    return listed
 
 
 def _listed(root: Path, path: Path, findings: Findings) -> list[LabelledFile]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from udil_avalanche import __version__
-from udil_avalanche.cli import completion, report, run, sweep
+from udil_avalanche.cli import completion, embed, report, run, sweep
 from udil_avalanche.cli.parser import Command, Parser, refuse_unknown_options
 from udil_avalanche.errors import RunError, RunStopped, SettingsError
 from udil_avalanche.recipes.names import nearest
@@ -15,6 +15,7 @@ COMMANDS: dict[str, Command] = {
     "run": run,
     "sweep": sweep,
     "report": report,
+    "embed": embed,
     "completion": completion,
 }
 """All commands by name; each is a module."""

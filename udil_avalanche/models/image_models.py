@@ -14,6 +14,7 @@ from udil_avalanche.models.backbones.networks import (
     without_classifier,
 )
 from udil_avalanche.models.backbones.weights import start_from
+from udil_avalanche.models.gentle import freeze_batch_norm
 from udil_avalanche.models.image_input import IMAGENET, ImageInput, Normalisation
 from udil_avalanche.models.mlp import EncoderPredictor
 
@@ -26,6 +27,7 @@ def image_model(
     normalisation: Normalisation = IMAGENET,
     weights: str | Path | None = None,
     pretrained: bool = False,
+    frozen_batchnorm: bool = False,
 ) -> EncoderPredictor:
     """A network for images, split in two.
 
@@ -48,6 +50,7 @@ def image_model(
         classifier for other classes is not loaded.
     :param pretrained: without a file, start from the weights that the network's
         library has for it.
+    :param frozen_batchnorm: let BatchNorm keep its statistics and scales.
     :raises ValueError: if there is no such network, its weights cannot be had, it does
         not accept such images, or the file does not hold its weights.
     """
@@ -60,6 +63,8 @@ def image_model(
     model = _split(network, name, ImageInput(*normalisation))
     if of_a_run:
         start_from(model, state, origin, name)
+    if frozen_batchnorm:
+        freeze_batch_norm(model)
     shape = tuple(try_out(model, name, image_size).shape)
     if math.prod(shape) != n_classes:
         raise ValueError(f"network={name}: gives {shape} instead of {n_classes} logits")

@@ -6,12 +6,15 @@ from pydantic import Field
 
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
+    DEFAULTS_WITH,
     ImageSettings,
+    build_image_features,
     build_image_model,
+    build_images,
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, arguments
+from udil_avalanche.recipes.settings import Role
 from udil_avalanche.recipes.types import DomainScenario
 
 
@@ -28,7 +31,7 @@ class FoldersSettings(ImageSettings):
 def _build(settings: FoldersSettings) -> DomainScenario:
     from udil_avalanche.benchmarks import folders
 
-    return folders(settings.data, **arguments(folders, settings))
+    return build_images(folders, settings)
 
 
 FOLDERS = BenchmarkRecipe(
@@ -38,5 +41,7 @@ FOLDERS = BenchmarkRecipe(
     _build,
     build_image_model,
     defaults=DEFAULTS,
+    defaults_with=DEFAULTS_WITH,
     plugins=image_plugins,
+    build_features=build_image_features,
 )

@@ -6,12 +6,15 @@ from pydantic import Field
 
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
+    DEFAULTS_WITH,
     ImageSettings,
+    build_image_features,
     build_image_model,
+    build_images,
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
-from udil_avalanche.recipes.settings import Role, arguments
+from udil_avalanche.recipes.settings import Role
 from udil_avalanche.recipes.types import DomainScenario
 
 
@@ -29,7 +32,7 @@ class SeqCORe50Settings(ImageSettings):
 def _build(settings: SeqCORe50Settings) -> DomainScenario:
     from udil_avalanche.benchmarks import seq_core50
 
-    return seq_core50(settings.data, **arguments(seq_core50, settings))
+    return build_images(seq_core50, settings)
 
 
 SEQ_CORE50 = BenchmarkRecipe(
@@ -40,5 +43,7 @@ SEQ_CORE50 = BenchmarkRecipe(
     build_image_model,
     data=("core50_128x128", "core50_32x32"),
     defaults={**DEFAULTS, "batch_size": 16, "memory_batch": 48},
+    defaults_with=DEFAULTS_WITH,
     plugins=image_plugins,
+    build_features=build_image_features,
 )
