@@ -64,10 +64,10 @@ def library_of(name: str) -> Library:
             return library
     known = [each for library in LIBRARIES for each in library.names()]
     similar = difflib.get_close_matches(name, known, n=1)
-    hint = f": did you mean {similar[0]}?" if similar else ""
-    asked = "torchvision has no such model"
-    if timm_networks.is_installed():
-        asked = "neither torchvision nor timm has such a model"
-    elif not similar:
+    if similar:
+        hint = f": did you mean {similar[0]}?"
+    elif timm_networks.is_installed():
+        hint = ", nor has timm"
+    else:
         hint = "; for those of timm: pip install 'udil_avalanche[timm]'"
-    raise ValueError(f"network={name}: {asked}{hint}")
+    raise ValueError(f"network={name}: torchvision has no such model{hint}")
