@@ -21,7 +21,7 @@ from udil_avalanche.benchmarks.features.store import FeatureStore, file_digest
 from udil_avalanche.data.domain_tensors import DomainTensors, LastUsed
 from udil_avalanche.models.backbones import Backbone
 
-KEPT_EVERY = 2048
+KEPT_EVERY = 512
 """Images after which the features so far are kept, in case of an interruption."""
 
 SHOWN_FROM = 200

@@ -56,7 +56,6 @@ class Backbone(nn.Module):
         """Stay in evaluation mode."""
         return super().train(False)
 
-    @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:
         """The features, N x :attr:`width`.
 
