@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 from udil_avalanche.data.image_files import BadImage, read_image
 from udil_avalanche.models.backbones import Backbone
 
-BATCH_SIZE = 32
+BATCH_SIZE = 16
 
 
 class Embedded(NamedTuple):
