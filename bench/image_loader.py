@@ -18,7 +18,7 @@ from torchvision.datasets import ImageFolder
 from examples.core50_stand_in import make_core50_sample
 from udil_avalanche.benchmarks import folders
 from udil_avalanche.data.image_files import image_source
-from udil_avalanche.models.image_models import IMAGENET, ImageInput
+from udil_avalanche.models.image_input import IMAGENET, ImageInput
 from udil_avalanche.plugins.loaders.image_loader import ImageLoader
 from udil_avalanche.plugins.training.random_flip import flip
 

@@ -9,6 +9,7 @@ import torch
 from bench.data_path import loading, training
 from bench.deployment import predicting, starting, versions
 from bench.evaluation import evaluation, shares
+from bench.features import feature_speed
 from bench.image_loader import image_loading
 from bench.limit import MatmulRate
 from bench.long_streams import long_stream
@@ -24,10 +25,11 @@ from bench.steps import (
 )
 
 
-def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
+def measure(scale: Scale, only: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Measure everything that ``make bench`` shows, one part after the other.
 
     :param scale: how much to measure.
+    :param only: measure only the parts with this in their names.
     :return: the name and the results of each part.
     """
     torch.manual_seed(0)
@@ -49,6 +51,9 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
         "images a second, image files": lambda: image_loading(
             frames=scale.frames, repeats=scale.repeats
         ),
+        "features of image files": lambda: feature_speed(
+            scale.root, images=8 * scale.frames, repeats=min(scale.repeats, 3)
+        ),
         "evaluation": lambda: evaluation(scale),
         "shares of a run": lambda: {
             name: shares(name, scale) for name in ("UDIL", "Fine-tune")
@@ -64,7 +69,8 @@ def measure(scale: Scale) -> Iterator[tuple[str, dict[str, Any]]]:
         },
     }
     for name, part in parts.items():
-        yield name, part()
+        if only in name:
+            yield name, part()
 
 
 __all__ = ["measure"]

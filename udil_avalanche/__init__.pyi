@@ -1,5 +1,6 @@
 from .benchmarks import (
     arrays,
+    embed,
     folders,
     hd_balls,
     load_fashion_mnist,
@@ -10,6 +11,7 @@ from .benchmarks import (
     rotated_mnist,
     seq_core50,
 )
+from .benchmarks.features import FeatureStore, FrozenFeatures
 from .data import Domain, DomainScenario, DomainTensors, ImageFiles, domain_of
 from .errors import BadData, ModelError, RunError, RunStopped, SettingsError
 from .evaluation.domain_metrics import DomainMetrics, domain_metrics
@@ -19,12 +21,19 @@ from .learner.estimator import UDILClassifier
 from .learner.learner import DomainLearner
 from .memory import BalancedMemory, ReservoirMemory
 from .models import (
+    Backbone,
+    ClosedFormHead,
+    DiscriminantAnalysis,
     DomainDiscriminator,
     EncoderPredictor,
+    NearestClassMean,
+    RandomRidge,
     Standardise,
     cida_mlp,
     image_model,
+    make_backbone,
     mlp,
+    with_backbone,
 )
 from .plugins import (
     AdaptiveCoefficientsPlugin,
@@ -55,7 +64,7 @@ from .recipes.recipe import BenchmarkRecipe, MethodRecipe
 from .recipes.resolve import resolve
 from .recipes.settings import Before, NoMemorySettings, Role, RunSettings, Was
 from .runs.experiment import run
-from .strategies import UDIL, Joint
+from .strategies import UDIL, ClosedForm, Joint
 from .theory.unification import PRESETS
 
 __version__: str
@@ -69,6 +78,7 @@ __all__ = [
     "AdaptiveCoefficientsPlugin",
     "AnnealingPlugin",
     "AveragedWeightsPlugin",
+    "Backbone",
     "BadData",
     "BalancedMemory",
     "BalancedReplayPlugin",
@@ -76,8 +86,11 @@ __all__ = [
     "BenchmarkRecipe",
     "CLSERPlugin",
     "CSVLogger",
+    "ClosedForm",
+    "ClosedFormHead",
     "DERPlugin",
     "DeadTrainingPlugin",
+    "DiscriminantAnalysis",
     "DiscriminatorPlugin",
     "Domain",
     "DomainDiscriminator",
@@ -88,7 +101,9 @@ __all__ = [
     "ESMERPlugin",
     "EmbeddingDistillationPlugin",
     "EncoderPredictor",
+    "FeatureStore",
     "FiniteLossPlugin",
+    "FrozenFeatures",
     "GEMPlugin",
     "GradientClippingPlugin",
     "HistoryModelPlugin",
@@ -98,9 +113,11 @@ __all__ = [
     "LwFPlugin",
     "MethodRecipe",
     "ModelError",
+    "NearestClassMean",
     "NoMemorySettings",
     "OnlineEWCPlugin",
     "RandomFlipPlugin",
+    "RandomRidge",
     "ReservoirMemory",
     "Role",
     "RunError",
@@ -120,11 +137,13 @@ __all__ = [
     "cida_mlp",
     "domain_metrics",
     "domain_of",
+    "embed",
     "folders",
     "hd_balls",
     "image_model",
     "load_fashion_mnist",
     "load_mnist",
+    "make_backbone",
     "mixed_mnist",
     "mlp",
     "permuted_mnist",
@@ -134,4 +153,5 @@ __all__ = [
     "run",
     "seq_core50",
     "term_metrics",
+    "with_backbone",
 ]

@@ -10,7 +10,11 @@ from udil_avalanche.learner.learner import DomainLearner
 from udil_avalanche.learner.predictor import Predictor
 from udil_avalanche.recipes import METHODS
 
-SEQUENTIAL = [name for name, recipe in METHODS.items() if not recipe.is_joint]
+SEQUENTIAL = [
+    name
+    for name, recipe in METHODS.items()
+    if not recipe.is_joint and recipe.build_head is None
+]
 
 
 def samples(labels: list[str], seed: int) -> tuple[np.ndarray, list[str]]:

@@ -6,7 +6,8 @@ import torchvision
 from safetensors.torch import save_file
 from torch import nn
 
-from udil_avalanche.models.image_models import IMAGENET, ImageInput, image_model
+from udil_avalanche.models.image_input import IMAGENET, ImageInput
+from udil_avalanche.models.image_models import image_model
 
 
 def images(n: int = 3, size: int = 32) -> torch.Tensor:

@@ -124,7 +124,12 @@ def method(name: str) -> Callable[[], dict[str, Any]]:
 
 
 PLUGINS = [
-    *(method(name) for name in METHODS if name not in ("UDIL", "Joint", "Fine-tune")),
+    *(
+        method(name)
+        for name in METHODS
+        if name not in ("UDIL", "Joint", "Fine-tune")
+        and METHODS[name].build_head is None
+    ),
     balanced_replay,
     history_model,
     discriminator,

@@ -9,7 +9,7 @@ from udil_avalanche.errors import SettingsError
 from udil_avalanche.models import mlp
 from udil_avalanche.plugins import AveragedWeightsPlugin
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
-from udil_avalanche.recipes.build import build_strategy
+from udil_avalanche.recipes.build import build_benchmark, build_model, build_strategy
 from udil_avalanche.recipes.resolve import resolve, run_settings_class
 from udil_avalanche.recipes.settings import (
     Role,
@@ -76,9 +76,10 @@ def test_the_size_of_images_changes_what_is_learned() -> None:
 
 
 def defaults_of(strategy: Any) -> dict[str, set[Any]]:
-    """The defaults of all parameters of a strategy of ours and of its plugins."""
+    """The defaults of all parameters of a strategy of ours, of its plugins and of its
+    classifier."""
     found: dict[str, set[Any]] = {}
-    for kind in map(type, [strategy, *strategy.plugins]):
+    for kind in map(type, [strategy, *strategy.plugins, strategy.model.predictor]):
         if kind.__module__.startswith("udil_avalanche"):
             for name, parameter in signature(kind).parameters.items():
                 found.setdefault(name, set()).add(parameter.default)
@@ -94,7 +95,7 @@ def test_settings_have_the_defaults_of_the_constructors(name: str, silent: Any) 
         "coefficients": (),
     }
     settings = run_settings_class(name, "hd_balls")()
-    model = mlp(input_size=100, n_classes=2, hidden=8)
+    model = build_model(settings, build_benchmark(settings))
     defaults = defaults_of(build_strategy(settings, model, evaluator=silent()))
     for key, field in METHODS[name].settings.model_fields.items():
         if key not in RunSettings.model_fields:
@@ -107,10 +108,14 @@ def test_settings_have_the_defaults_of_the_constructors(name: str, silent: Any) 
 def test_every_method_averages_its_weights_unless_it_has_an_average_of_its_own(
     name: str, silent: Any
 ) -> None:
-    if "stable_alpha" in METHODS[name].settings.model_fields:
-        with pytest.raises(SettingsError, match=r"must be 0 .*average of its own"):
-            resolve(name, "hd_balls", options={"average": 0.9})
-        return
+    reasons = {"stable_alpha": "average of its own"}
+    if METHODS[name].build_head is not None:
+        reasons = {"average": "no steps to average"}
+    for setting, reason in reasons.items():
+        if setting in own_settings(METHODS[name].settings):
+            with pytest.raises(SettingsError, match=rf"must be 0 .*{reason}"):
+                resolve(name, "hd_balls", options={"average": 0.9})
+            return
     decays = {}
     for average in (0.0, 0.9):
         settings = resolve(name, "hd_balls", options={"average": average})

@@ -1,4 +1,5 @@
 import json
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 
 from udil_avalanche import recipes
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.identity import identity
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.report import paper
 from udil_avalanche.report.collect import collect
 from udil_avalanche.report.paper import (
@@ -370,3 +373,23 @@ def test_a_title_names_changed_data_and_the_memory() -> None:
         paper.task_title("folders", {"domains": 5}, 400)
         == "folders (domains=5), 400 samples in memory"
     )
+
+
+@pytest.mark.parametrize("epochs", [5, 10])
+def test_a_command_has_the_switches_that_bring_other_defaults(
+    epochs: int, make_run: Any, tmp_path: Path
+) -> None:
+    """Five epochs are the default without frozen=true, ten are with it."""
+    make_run("ER", "folders", frozen=True, epochs=epochs, domains=3, root="photos")
+    [run] = collect([tmp_path]).runs
+    command = rerun_command(run)
+    assert "frozen=True" in command
+    assert ("epochs=5" in command) == (epochs == 5)
+    words = shlex.split(command)
+    repeated = resolve(
+        "ER",
+        "folders",
+        overrides=[word for word in words if "=" in word],
+        options={"memory": run.memory, "seed": run.seed},
+    )
+    assert identity(repeated) == identity(run.all_settings)

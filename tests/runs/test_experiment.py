@@ -29,6 +29,8 @@ def tiny(strategy: str, output: Path, **options: Any) -> RunSettings:
     data = {"domains": DOMAINS, "train_per_domain": 400, "test_per_domain": 200}
     model = {"dimensions": 10, "hidden": 64, "optimizer": "adam", "lr": 3e-3}
     steps = {"epochs": EPOCHS, "batch_size": 64, "threads": 1}
+    if "random_features" in METHODS[strategy].settings.model_fields:
+        model["random_features"] = 200
     options = {**data, **model, **steps, "output": str(output), **options}
     no_configs = output
     return resolve(strategy, "hd_balls", options=options, configs=no_configs)

@@ -2,6 +2,7 @@
 
 from udil_avalanche.benchmarks.arrays import arrays
 from udil_avalanche.benchmarks.core50 import seq_core50
+from udil_avalanche.benchmarks.embed import embed
 from udil_avalanche.benchmarks.fashion_mnist import rotated_fashion_mnist
 from udil_avalanche.benchmarks.fetching.fashion_mnist_files import load_fashion_mnist
 from udil_avalanche.benchmarks.fetching.mnist_files import load_mnist
@@ -11,6 +12,7 @@ from udil_avalanche.benchmarks.mnist import mixed_mnist, permuted_mnist, rotated
 
 __all__ = [
     "arrays",
+    "embed",
     "folders",
     "hd_balls",
     "load_fashion_mnist",

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.fetching.download import FetchError, fetch_and_unpack
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.image_tree import (
@@ -60,6 +61,7 @@ def seq_core50(
     verify_images: bool = True,
     skip_invalid: bool = False,
     seed: int = 0,
+    features: FrozenFeatures | None = None,
 ) -> DomainScenario:
     """Seq-CORe50 (section 5.5 of the paper): the 50 objects of CORe50 are the classes,
     its 11 sessions (backgrounds and lights) the domains; a fifth of each session is for
@@ -81,6 +83,7 @@ def seq_core50(
     :param verify_images: decode every image once before training.
     :param skip_invalid: leave out and count damaged images instead of refusing them.
     :param seed: seed of all draws.
+    :param features: learn from these features of the images instead of the images.
     :raises BadData: if the data are missing, incomplete or damaged.
     """
     tree = find_core50(Path(root), image_size)
@@ -108,6 +111,7 @@ def seq_core50(
         findings=findings,
         verify_images=verify_images,
         data="core50-sample" if is_sample else tree.name,
+        features=features,
     )
 
 

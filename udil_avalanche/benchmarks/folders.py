@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.image_tree import (
     ImageDomain,
@@ -32,6 +33,7 @@ def folders(
     verify_images: bool = True,
     skip_invalid: bool = False,
     seed: int = 0,
+    features: FrozenFeatures | None = None,
 ) -> DomainScenario:
     """Domains in folders: ``root/<domain>/<class>/<image>``, the layout into which
     PACS, Office-Home and DomainNet unpack.
@@ -55,18 +57,19 @@ def folders(
     :param verify_images: decode every image once before training.
     :param skip_invalid: leave out and count invalid samples instead of refusing them.
     :param seed: seed of all draws.
+    :param features: learn from these features of the images instead of the images.
     :raises BadData: if the folder has another layout or holds invalid samples.
     """
     root = Path(root)
     findings = Findings(skip_invalid)
-    listed = image_domains(root, findings, order=order, domains=domains)
     return image_benchmark(
-        listed,
+        image_domains(root, findings, order=order, domains=domains),
         image_size=image_size,
         splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
         findings=findings,
         verify_images=verify_images,
         data=f"folders:{root.resolve().name}",
+        features=features,
     )
 
 

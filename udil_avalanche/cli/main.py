@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from udil_avalanche import __version__
 from udil_avalanche.cli import (
     completion,
+    embed,
     evaluate,
     export,
     forget,
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Command] = {
     "history": history,
     "rollback": rollback,
     "forget": forget,
+    "embed": embed,
     "completion": completion,
 }
 """All commands by name; each is a module."""

@@ -17,7 +17,7 @@ class ImageFiles(Dataset[tuple[Tensor, int]]):
     """The samples of one domain: files that are decoded when a batch needs them.
 
     Images stay 8 bit up to the model, which normalises them (see
-    :class:`~udil_avalanche.models.image_models.ImageInput`): so a batch from a worker
+    :class:`~udil_avalanche.models.image_input.ImageInput`): so a batch from a worker
     process is a quarter of the size, and a replay memory of |M| images takes
     |M| x 3 x size x size bytes.
 

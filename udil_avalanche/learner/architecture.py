@@ -29,7 +29,7 @@ def network(record: VersionRecord, weights: dict[str, Tensor]) -> EncoderPredict
     :param weights: its weights.
     """
     settings: Any = stored_settings(record.settings)
-    shapes = Shapes(tuple(record.input_shape), len(record.classes))
+    shapes: Any = Shapes(tuple(record.input_shape), len(record.classes))
     if settings.benchmark == "folders":
         from_scratch = settings.model_copy(update={"weights": None})
         # New networks begin with random weights.

@@ -126,15 +126,26 @@ def learn_domain(
 
 
 def require_sequential(settings: RunSettings) -> None:
-    """Refuse a method that needs all domains at once.
+    """Refuse what cannot learn one domain after another in a model that lives on.
 
     :param settings: the settings of the training.
     :raises ModelError: with what to use instead.
     """
-    if METHODS[settings.strategy].is_joint:
+    method = METHODS[settings.strategy]
+    if method.is_joint:
         raise ModelError(
             f"{settings.strategy} trains on all domains at once and cannot learn one "
             "more: choose another strategy, such as UDIL"
+        )
+    if method.build_head is not None:
+        raise ModelError(
+            f"{settings.strategy} has no model that lives on yet: choose another "
+            "strategy, such as UDIL, or use it by udil-run run"
+        )
+    if getattr(settings, "frozen", False):
+        raise ModelError(
+            "frozen=true: a model that lives on has no frozen network yet: write the "
+            "features by udil-run embed, and learn from those"
         )
 
 

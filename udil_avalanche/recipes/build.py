@@ -10,6 +10,8 @@ from avalanche.training.templates import SupervisedTemplate
 from torch import nn
 
 from udil_avalanche.data import DomainScenario
+from udil_avalanche.models import EncoderPredictor
+from udil_avalanche.models.gentle import slow_down
 from udil_avalanche.plugins import (
     AnnealingPlugin,
     AveragedWeightsPlugin,
@@ -42,7 +44,15 @@ def build_model(settings: RunSettings, benchmark: DomainScenario) -> nn.Module:
     :param settings: the settings of the run.
     :param benchmark: what it is to learn.
     """
-    return BENCHMARKS[settings.benchmark].build_model(settings, benchmark)
+    recipe = BENCHMARKS[settings.benchmark]
+    build_head = METHODS[settings.strategy].build_head
+    if build_head is None:
+        return recipe.build_model(settings, benchmark)
+    features = recipe.build_features(settings, benchmark)
+    first = benchmark.test_stream[0].dataset[0][0]
+    with torch.no_grad():
+        width = features.eval()(first[None]).shape[1]
+    return EncoderPredictor(features, build_head(settings, width, benchmark.n_classes))
 
 
 def build_strategy(
@@ -88,6 +98,15 @@ def _optimizer(settings: RunSettings, model: nn.Module) -> torch.optim.Optimizer
         "weight_decay": settings.weight_decay,
         "fused": True,
     }
+    optimizer: torch.optim.Optimizer
     if settings.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), **common)
-    return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **common)
+        optimizer = torch.optim.Adam(model.parameters(), **common)
+    else:
+        optimizer = torch.optim.SGD(
+            model.parameters(), momentum=settings.momentum, **common
+        )
+    lr_backbone = getattr(settings, "lr_backbone", None)
+    if lr_backbone is not None:
+        backbone = model.get_submodule("encoder").parameters()
+        slow_down(optimizer, backbone, lr_backbone / settings.lr)
+    return optimizer

@@ -31,8 +31,11 @@ from udil_avalanche.recipes.methods.fine_tune import FINE_TUNE
 from udil_avalanche.recipes.methods.gem import GEM
 from udil_avalanche.recipes.methods.joint import JOINT
 from udil_avalanche.recipes.methods.lwf import LWF
+from udil_avalanche.recipes.methods.ncm import NCM
 from udil_avalanche.recipes.methods.oewc import OEWC
+from udil_avalanche.recipes.methods.ridge import RIDGE
 from udil_avalanche.recipes.methods.si import SI
+from udil_avalanche.recipes.methods.slda import SLDA
 from udil_avalanche.recipes.methods.udil import UDIL
 from udil_avalanche.recipes.names import plain_name
 from udil_avalanche.recipes.recipe import BenchmarkRecipe, MethodRecipe, Recipe
@@ -99,7 +102,10 @@ class Catalogue(Mapping[str, AnyRecipe]):
 METHODS = Catalogue(
     MethodRecipe,
     "udil_avalanche.methods",
-    [UDIL, FINE_TUNE, OEWC, SI, LWF, GEM, AGEM, ER, DER, CLS_ER, ESM_ER, JOINT],
+    [
+        *(UDIL, FINE_TUNE, OEWC, SI, LWF, GEM, AGEM, ER, DER, CLS_ER, ESM_ER),
+        *(NCM, SLDA, RIDGE, JOINT),
+    ],
 )
 """All methods by name."""
 

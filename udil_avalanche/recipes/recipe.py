@@ -11,6 +11,7 @@ from typing import Any
 from udil_avalanche.recipes.settings import NoMemorySettings, RunSettings
 from udil_avalanche.recipes.types import (
     BasePlugin,
+    ClosedFormHead,
     DomainScenario,
     Module,
     SupervisedTemplate,
@@ -27,17 +28,27 @@ class MethodRecipe:
         docstring is what ``--list`` shows.
     :param build: makes the strategy from the settings and what all methods share.
     :param is_joint: whether it trains on all domains at once.
+    :param build_head: for a method that computes a classifier on fixed features: makes
+        it from the settings, the number of features and the number of classes. The
+        model is then made of the benchmark's features and this classifier.
     """
 
     name: str
     settings: type[RunSettings]
     build: Callable[[Any, Training], SupervisedTemplate]
     is_joint: bool = False
+    build_head: Callable[[Any, int, int], ClosedFormHead] | None = None
 
     @property
     def has_memory(self) -> bool:
         """Whether it keeps samples of past domains."""
         return not issubclass(self.settings, NoMemorySettings)
+
+
+def _inputs_themselves(settings: RunSettings, benchmark: DomainScenario) -> Module:
+    from torch import nn
+
+    return nn.Sequential(nn.Flatten())
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,11 @@ class BenchmarkRecipe:
     :param data: the names of its data, as a scenario gives them. Runs on any other data
         are reported apart; so are all runs if there is none.
     :param defaults: defaults that it wants for settings of every run or of a method.
+    :param defaults_with: defaults that it wants instead where a setting that is true or
+        false is true, by the name of that setting.
     :param plugins: what every strategy needs on it, such as a loader of images.
+    :param build_features: makes the part of the model that is never trained, one row of
+        features per input; by default the inputs themselves.
     """
 
     name: str
@@ -63,7 +78,9 @@ class BenchmarkRecipe:
     build_model: Callable[[Any, DomainScenario], Module]
     data: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults_with: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     plugins: Callable[[Any], list[BasePlugin]] = lambda settings: []
+    build_features: Callable[[Any, DomainScenario], Module] = _inputs_themselves
 
 
 Recipe = MethodRecipe | BenchmarkRecipe

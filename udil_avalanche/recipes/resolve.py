@@ -23,6 +23,7 @@ from udil_avalanche.recipes.settings import (
     RunSettings,
     all_names,
     meanings,
+    own_settings,
     settings_class,
     value_before,
 )
@@ -67,8 +68,10 @@ def resolve(
 ) -> RunSettings:
     """Put the settings of a run together and check them.
 
-    Later ones win: the defaults, ``<configs>/<benchmark>/<strategy>.yaml``, the config
-    file, the options, the overrides.
+    Later ones win: the defaults, those of the benchmark's switches that are on (see
+    ``defaults_with`` of :class:`~udil_avalanche.recipes.recipe.BenchmarkRecipe`),
+    ``<configs>/<benchmark>/<strategy>.yaml``, the config file, the options, the
+    overrides.
 
     :param strategy: how to learn; may be left to the config file.
     :param benchmark: what to learn; may be left to the config file.
@@ -96,7 +99,9 @@ def resolve(
         tried = configs / names["benchmark"] / f"{names['strategy'].lower()}.yaml"
         if tried.exists():
             stages.insert(0, load_settings(tried))
-    return _merge(run_settings_class(**names), stages)
+    schema = run_settings_class(**names)
+    switched = _switched_defaults(schema, _merge(schema, stages))
+    return _merge(schema, [*switched, *stages])
 
 
 @cache
@@ -114,6 +119,24 @@ def run_settings_class(strategy: str, benchmark: str) -> type[RunSettings]:
         METHODS[strategy].settings,
         {**recipe.defaults, **names},
     )
+
+
+def _switched_defaults(
+    schema: type[RunSettings], settings: RunSettings
+) -> list[dict[str, Any]]:
+    """The defaults that come with the benchmark's switches that are on. What the method
+    redefines stays."""
+    own = own_settings(METHODS[settings.strategy].settings)
+    return [
+        {
+            key: value
+            for key, value in defaults.items()
+            if key in schema.model_fields
+            and not (key in own and key in RunSettings.model_fields)
+        }
+        for switch, defaults in BENCHMARKS[settings.benchmark].defaults_with.items()
+        if getattr(settings, switch)
+    ]
 
 
 def from_dict(written: Mapping[str, Any]) -> RunSettings:

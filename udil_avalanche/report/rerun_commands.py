@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from udil_avalanche.formatting import assignments
-from udil_avalanche.recipes import Role, as_dict
+from udil_avalanche.recipes import BENCHMARKS, Role, as_dict
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.recipes.settings import role_of
 from udil_avalanche.report import paper
@@ -25,7 +25,12 @@ def rerun_command(run: Run) -> str:
 
     :param run: the run.
     """
-    now = as_dict(resolve(run.method, run.benchmark))
+    switches = {
+        name: True
+        for name in BENCHMARKS[run.benchmark].defaults_with
+        if run.settings.get(name)
+    }
+    now = as_dict(resolve(run.method, run.benchmark, options=switches))
     written = run.written_settings
     machine = {key: written[key] for key in MACHINE if key in written}
     changed = {
@@ -33,6 +38,7 @@ def rerun_command(run: Run) -> str:
         for key, value in (run.settings | machine | _data(run)).items()
         if key in now and now[key] != value and key not in ("memory", "seed")
     }
+    changed = switches | changed
     return _command(run.method, run.benchmark, run.memory, run.seed, changed)
 
 

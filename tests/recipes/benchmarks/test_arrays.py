@@ -57,6 +57,8 @@ def settings_of(strategy: str, root: Path, **options: Any) -> RunSettings:
     small = {"hidden": 32, "epochs": 20}
     if METHODS[strategy].has_memory:
         small["memory"] = 30
+    if "random_features" in METHODS[strategy].settings.model_fields:
+        small["random_features"] = 200
     return resolve(strategy, "arrays", options={**given, **small, **options})
 
 
@@ -79,7 +81,8 @@ def test_every_method_learns_from_raw_readings(
         accuracy_when_learned(settings_of(strategy, tmp_path, standardise=on))
         for on in (False, True)
     )
-    assert raw < 50 and standard > 90
+    # Discriminant analysis divides by the covariance: it has no scale.
+    assert (raw < 50 or strategy == "SLDA") and standard > 90
 
 
 def test_every_method_saves_the_statistics_with_the_weights_and_none_moves_them(

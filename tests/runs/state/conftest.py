@@ -28,6 +28,8 @@ def tiny() -> Callable[..., RunSettings]:
         if "memory_batch" in METHODS[strategy].settings.model_fields:
             # Fewer than the memory holds: every step draws at random.
             steps["memory_batch"] = 20
+        if "random_features" in METHODS[strategy].settings.model_fields:
+            model["random_features"] = 30
         options = {**data, **model, **steps, "output": str(output), **options}
         output.mkdir(exist_ok=True)
         return resolve(strategy, "hd_balls", options=options, configs=output)

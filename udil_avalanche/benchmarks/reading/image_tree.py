@@ -1,7 +1,7 @@
 """From folders of images to a benchmark: listing and checking them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples, assemble
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
 from udil_avalanche.benchmarks.reading.splitting import Splitter
@@ -94,6 +95,7 @@ def image_benchmark(
     findings: Findings,
     verify_images: bool,
     data: str,
+    features: FrozenFeatures | None = None,
 ) -> DomainScenario:
     """Make a benchmark of image files.
 
@@ -103,10 +105,11 @@ def image_benchmark(
     :param findings: the problems found so far.
     :param verify_images: decode every image now.
     :param data: what the data are.
+    :param features: learn from these features of the images instead of the images.
     :raises BadData: if the files cannot be learned from.
     """
     return assemble(
-        image_samples(domains, image_size, findings, verify_images),
+        image_samples(domains, image_size, findings, verify_images, features),
         sort_classes=natural,
         splitter=splitter,
         findings=findings,
@@ -119,6 +122,7 @@ def image_samples(
     image_size: int,
     findings: Findings,
     verify_images: bool = True,
+    features: FrozenFeatures | None = None,
 ) -> list[DomainSamples]:
     """The samples of domains of image files.
 
@@ -126,21 +130,28 @@ def image_samples(
     :param image_size: width and height to scale images to.
     :param findings: where to note damaged images.
     :param verify_images: decode every image now.
+    :param features: take these features of the images instead of the images.
     """
     pairs = [domain.files + (domain.test_files or []) for domain in domains]
     damaged = set()
-    if verify_images:
-        every_file = [file for domain in pairs for _, file in domain]
-        for file, fault in _faults(every_file, image_size):
-            findings.add(fault)
-            damaged.add(file)
+    every_file = [file for domain in pairs for _, file in domain]
+    found: Iterable[tuple[str, str]] = ()
+    if features is not None:
+        found = features.compute(every_file)
+    elif verify_images:
+        found = _faults(every_file, image_size)
+    for file, fault in found:
+        findings.add(fault)
+        damaged.add(file)
     return [
         DomainSamples(
             name=domain.name,
             classes=np.array([name for name, _ in members]),
             usable=np.array([file not in damaged for _, file in members], np.bool_),
             n_test=None if domain.test_files is None else len(domain.test_files),
-            take=partial(_take, [file for _, file in members], image_size),
+            take=partial(_take, [file for _, file in members], image_size)
+            if features is None
+            else partial(features.take, [file for _, file in members]),
         )
         for domain, members in zip(domains, pairs, strict=True)
     ]

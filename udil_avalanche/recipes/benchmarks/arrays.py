@@ -8,7 +8,12 @@ from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.perceptron import build_perceptron
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
 from udil_avalanche.recipes.settings import Before, Role, RunSettings, Was
-from udil_avalanche.recipes.types import DomainScenario, EncoderPredictor
+from udil_avalanche.recipes.types import (
+    DomainScenario,
+    EncoderPredictor,
+    Module,
+    Tensor,
+)
 
 
 class ArraysSettings(RunSettings):
@@ -37,18 +42,40 @@ class ArraysSettings(RunSettings):
 def _build_model(
     settings: ArraysSettings, benchmark: DomainScenario
 ) -> EncoderPredictor:
-    import torch
-
-    from udil_avalanche.data.tensor_dataset import tensor_source
     from udil_avalanche.models import standardised
 
     model = build_perceptron(settings, benchmark)
+    samples = _to_standardise_by(settings, benchmark)
+    return model if samples is None else standardised(model, samples)
+
+
+def _build_features(settings: ArraysSettings, benchmark: DomainScenario) -> Module:
+    from collections import OrderedDict
+
+    from torch import nn
+
+    from udil_avalanche.models import Standardise
+
+    samples = _to_standardise_by(settings, benchmark)
+    if samples is None:
+        return nn.Sequential(nn.Flatten())
+    first = Standardise.from_samples(samples)
+    return nn.Sequential(OrderedDict(input=first, flatten=nn.Flatten()))
+
+
+def _to_standardise_by(
+    settings: ArraysSettings, benchmark: DomainScenario
+) -> Tensor | None:
+    import torch
+
+    from udil_avalanche.data.tensor_dataset import tensor_source
+
     if not settings.standardise:
-        return model
+        return None
     first = tensor_source(benchmark.train_stream[0].dataset)
     assert first is not None, "arrays are tensors"
     inputs = first.domain.inputs
-    return model if inputs.dtype == torch.uint8 else standardised(model, inputs)
+    return None if inputs.dtype == torch.uint8 else inputs
 
 
 ARRAYS = BenchmarkRecipe(
@@ -57,5 +84,6 @@ ARRAYS = BenchmarkRecipe(
     ArraysSettings,
     build_domains,
     _build_model,
+    build_features=_build_features,
     defaults={"epochs": 10, "batch_size": 64, "memory_batch": 64},
 )

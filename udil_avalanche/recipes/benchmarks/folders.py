@@ -4,11 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
+    DEFAULTS_WITH,
     ImageSettings,
+    build_image_features,
     build_image_model,
+    build_images,
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
@@ -29,8 +31,10 @@ FOLDERS = BenchmarkRecipe(
     "folders",
     "folders",
     FoldersSettings,
-    build_domains,
+    build_images,
     build_image_model,
     defaults=DEFAULTS,
+    defaults_with=DEFAULTS_WITH,
     plugins=image_plugins,
+    build_features=build_image_features,
 )

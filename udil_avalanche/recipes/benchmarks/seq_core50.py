@@ -4,11 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from udil_avalanche.recipes.benchmarks.domains import build_domains
 from udil_avalanche.recipes.benchmarks.images import (
     DEFAULTS,
+    DEFAULTS_WITH,
     ImageSettings,
+    build_image_features,
     build_image_model,
+    build_images,
     image_plugins,
 )
 from udil_avalanche.recipes.recipe import BenchmarkRecipe
@@ -30,9 +32,11 @@ SEQ_CORE50 = BenchmarkRecipe(
     "seq_core50",
     "Seq-CORe50",
     SeqCORe50Settings,
-    build_domains,
+    build_images,
     build_image_model,
     data=("core50_128x128", "core50_32x32"),
     defaults={**DEFAULTS, "batch_size": 16, "memory_batch": 48},
+    defaults_with=DEFAULTS_WITH,
     plugins=image_plugins,
+    build_features=build_image_features,
 )
