@@ -243,7 +243,7 @@ def test_a_domain_without_a_reserve_is_said_to_be_unknown(domains: Domains) -> N
 
 def test_only_new_tensors_are_written(domains: Domains) -> None:
     root = domains(2, split=False)
-    learner = DomainLearner("UDIL", memory=20, epochs=1, hidden=200)
+    learner = DomainLearner("UDIL", memory=20, epochs=1, hidden=200, average=0)
     learner.update(root / "d0.npz")
     before, files = learner.folder.size(), set(learner.folder.tensors.iterdir())
     learner.update(root / "d1.npz")
