@@ -4,10 +4,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, TypedDict
 
-import numpy as np
-
-from udil_avalanche.evaluation import formulas
-
 
 class RunResult(TypedDict):
     """What a finished run has measured, and how. Accuracies are in percent; ``None``
@@ -73,6 +69,11 @@ def result_problem(stored: Mapping[str, Any]) -> str | None:
     :param stored: the content of a ``result.json``.
     :return: ``None`` if nothing does.
     """
+    # The command line reads this module, and must not wait for NumPy.
+    import numpy as np
+
+    from udil_avalanche.evaluation import formulas
+
     for names, is_right, kind in _KINDS:
         for name in names:
             if name not in stored and name not in _OPTIONAL:

@@ -101,7 +101,7 @@ def build_images(settings: ImageSettings) -> DomainScenario:
     }
     if settings.frozen:
         given["features"] = frozen_features(settings)
-    return make(settings.data, **given)
+    return make(**given)
 
 
 def frozen_features(settings: ImageSettings) -> FrozenFeatures:
