@@ -62,5 +62,7 @@ def test_mistakes_are_answered(
 ) -> None:
     tree = write_tree(tmp_path / "photos", {"a": {"x": 5, "y": 5}})
     given = ["embed", "--data", str(tree), "--output", str(tmp_path / "features")]
-    assert main([*given, *settings, *extra]) == 2
+    named = [each.partition("=")[0] for each in extra]
+    others = [each for each in settings if each.partition("=")[0] not in named]
+    assert main([*given, *others, *extra]) == 2
     assert reason in capsys.readouterr().err
