@@ -257,3 +257,11 @@ def test_only_new_tensors_are_written(domains: Domains) -> None:
     weights = learner.folder.weights()
     sizes = sorted(t.nbytes for t in weights.values() if t.nbytes >= 2**14)
     assert len(new) == len(sizes)
+
+
+def test_time_that_was_saved_with_a_state_is_counted_once(domains: Domains) -> None:
+    root = domains(1)
+    begin = time.perf_counter()
+    learner = DomainLearner("ER", memory=20, save_every=0, **QUICK)
+    record = learner.update(root / "d0.npz")
+    assert 0 < record.seconds < time.perf_counter() - begin

@@ -1,6 +1,5 @@
 """Learning one more domain: a version in, a version out."""
 
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -76,12 +75,12 @@ def learn_domain(
     require_sequential(settings)
     if before is not None:
         _require_fitting(before.record, domain, settings)
-    begin = time.perf_counter()
+    log = RunLog()
     with _torch_as_in_a_run(settings):
         if before is None:
             seed_all(settings.seed)
         strategy, experience = _strategy(domain, settings, len(classes), plugins)
-        saving = None if resumable is None else _saving(resumable)
+        saving = None if resumable is None else _saving(resumable, log)
         state = None if saving is None else saving.states.read()
         if state is None and before is not None:
             load_strategy_state(strategy, before.state)
@@ -91,6 +90,7 @@ def learn_domain(
             if state is not None:
                 saving.resume(strategy, state)
         strategy.train(experience)
+        log.tick()
         return Version(
             record=VersionRecord(
                 number=number,
@@ -110,7 +110,7 @@ def learn_domain(
                 data=domain.digest,
                 settings=as_dict(settings),
                 steps=strategy.clock.train_iterations,
-                seconds=_seconds_before(saving) + time.perf_counter() - begin,
+                seconds=log.seconds,
                 measured=_measured(strategy, before),
                 forgotten=[] if before is None else before.record.forgotten,
                 software=versions(),
@@ -219,19 +219,14 @@ def _no_evaluator() -> EvaluationPlugin:
         return EvaluationPlugin(collect_all=False)
 
 
-def _saving(resumable: Resumable) -> SavingPlugin:
+def _saving(resumable: Resumable, log: RunLog) -> SavingPlugin:
     return SavingPlugin(
         StateFolder(resumable.folder),
-        RunLog(),
+        log,
         every=resumable.every,
         stop=resumable.stop,
         before_saving=lambda: None,
     )
-
-
-def _seconds_before(saving: SavingPlugin | None) -> float:
-    """Time that earlier, interrupted attempts took up to the state they left."""
-    return 0.0 if saving is None else saving.log.seconds
 
 
 def _measured(strategy: Strategy, before: Version | None) -> dict[str, Any]:
