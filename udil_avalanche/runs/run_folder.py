@@ -175,7 +175,11 @@ class RunFolder:
         :param names: the files to look at; all by default.
         :raises RunError: with the name of the file.
         """
-        for name in self._checksums():
+        sums = self._checksums()
+        for name in OWN_FILES:
+            if sums and name not in sums and (self.path / name).exists():
+                raise self._error(f"{self.path / 'done'} does not have {name}")
+        for name in sums:
             if name in PICTURES and not (self.path / name).exists():
                 logger.warning("%s is missing", self.path / name)
             elif names is None or name in names:

@@ -1,5 +1,6 @@
 """States of other runs are refused, whatever they are copied into."""
 
+import json
 import shutil
 import signal
 from collections.abc import Callable
@@ -47,6 +48,10 @@ def without_origin(settings: RunSettings) -> None:
     state = StateFolder(folder).read()
     assert state is not None
     del state["origin"]
+    lines = RunFolder.of(settings).metrics.read_text().splitlines()
+    record = state["record"]
+    record["lines"] = [json.loads(line) for line in lines[: record.pop("n_lines")]]
+    del record["lines_sha256"]
     shutil.rmtree(folder)
     StateFolder(folder).write(state)
 

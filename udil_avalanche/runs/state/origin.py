@@ -83,7 +83,8 @@ def _contradiction(
     state: dict[str, Any], benchmark: DomainScenario, metrics: Path
 ) -> str | None:
     """What a state without an origin and the run surely do not agree on."""
-    saved = state.get("record", {}).get("lines", [])
+    record = state.get("record")
+    saved = record.get("lines", []) if isinstance(record, dict) else []
     n_domains = len(benchmark.train_stream)
     if len(saved) > n_domains:
         return f"it has learned {len(saved)} domains, not {n_domains}"
