@@ -175,11 +175,7 @@ class RunFolder:
         :param names: the files to look at; all by default.
         :raises RunError: with the name of the file.
         """
-        sums = self._checksums()
-        for name in OWN_FILES:
-            if sums and name not in sums and (self.path / name).exists():
-                raise self._error(f"{self.path / 'done'} does not have {name}")
-        for name in sums:
+        for name in self._checksums():
             if name in PICTURES and not (self.path / name).exists():
                 logger.warning("%s is missing", self.path / name)
             elif names is None or name in names:
@@ -228,7 +224,11 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise self._error(f"{self.path / 'done'} cannot be read") from error
         ours = {name: sums[name] for name in sums if name in (*OWN_FILES, *PICTURES)}
-        if sums and "result.json" not in ours:
+        # A name that nobody knows may be one of ours that was altered.
+        unknown = [n for n in sums.keys() - ours if not (self.path / n).exists()]
+        missing = [n for n in OWN_FILES if n not in ours and (self.path / n).exists()]
+        altered = bool(unknown and missing)
+        if altered or (sums and "result.json" not in ours):
             raise self._error(f"{self.path / 'done'} cannot be read")
         return ours
 
