@@ -18,15 +18,16 @@ class BalancedMemory(Memory):
     ascending order of domain.
 
     :param max_size: \|M\|, samples over all domains.
-    :param class_balanced: also divide a domain's quota evenly between its classes, as
-        far as they have enough samples.
+    :param stratified: a domain's samples in memory have its class frequencies, up to
+        rounding; otherwise they are drawn whatever their classes. Equal shares for all
+        classes would teach other frequencies than the domain has.
     """
 
     updated_every_step = False
 
-    def __init__(self, max_size: int, class_balanced: bool = False) -> None:
+    def __init__(self, max_size: int, stratified: bool = False) -> None:
         super().__init__(max_size)
-        self.class_balanced = class_balanced
+        self.stratified = stratified
 
     def quota(self, n_domains: int) -> int:
         """Samples that each of ``n_domains`` domains may keep.
@@ -114,10 +115,13 @@ class BalancedMemory(Memory):
         return shuffled[in_turn[:size].sort().values]
 
     def _choose(self, labels: Tensor, size: int) -> Tensor:
-        """Positions of ``size`` random samples, balanced by class if requested."""
+        """Positions of ``size`` random samples, stratified by class if requested."""
         order = torch.randperm(len(labels), device=labels.device)
-        if self.class_balanced:
+        if self.stratified:
             one_hot = labels[order][:, None] == torch.unique(labels)
             turn = (one_hot.cumsum(dim=0) * one_hot).sum(dim=1)
-            order = order[turn.argsort(stable=True)]
+            count = (one_hot * one_hot.sum(dim=0)).sum(dim=1)
+            # The k-th of a class with n samples at (k - 1/2) / n: the first ones have
+            # every class in its share, rounded to the nearest number.
+            order = order[((turn - 0.5) / count).argsort(stable=True)]
         return order[:size]

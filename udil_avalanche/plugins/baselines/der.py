@@ -34,7 +34,7 @@ class DERPlugin(MemoryPlugin):
     :param alpha: weight of the distance to the stored logits.
     :param beta: weight of the loss on the labels.
     :param batch_size_mem: memory samples in each of the two draws.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     :param reservoir: fill the memory by reservoir sampling instead, as the paper does,
         with the logits of the step in which a sample is seen.
     """
@@ -48,10 +48,10 @@ class DERPlugin(MemoryPlugin):
         alpha: float = 0.5,
         beta: float = 1.0,
         batch_size_mem: int = 128,
-        class_balanced: bool = False,
+        stratified: bool = False,
         reservoir: bool = False,
     ) -> None:
-        super().__init__(mem_size, class_balanced, reservoir)
+        super().__init__(mem_size, stratified, reservoir)
         self.alpha = alpha
         self.beta = beta
         self.batch_size_mem = positive("batch_size_mem", batch_size_mem)

@@ -20,7 +20,7 @@ class MemoryPlugin(Plugin):
     domain. The dataset's ``eval`` transformations apply to what is stored.
 
     :param mem_size: \|M\|, samples over all domains. A memory of 0 stays empty.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     :param reservoir: fill the memory by reservoir sampling instead, in every step and
         with the samples as they are trained on.
     """
@@ -28,18 +28,18 @@ class MemoryPlugin(Plugin):
     def __init__(
         self,
         mem_size: int = 400,
-        class_balanced: bool = False,
+        stratified: bool = False,
         reservoir: bool = False,
     ) -> None:
         super().__init__()
         if mem_size < 0:
             raise ValueError(f"mem_size must not be negative, but it is {mem_size}.")
-        if reservoir and class_balanced:
-            raise ValueError("A reservoir cannot be balanced by class: choose one.")
+        if reservoir and stratified:
+            raise ValueError("A reservoir cannot be stratified by class: choose one.")
         self.memory: Memory = (
             ReservoirMemory(mem_size)
             if reservoir
-            else BalancedMemory(mem_size, class_balanced)
+            else BalancedMemory(mem_size, stratified)
         )
 
     def annotations(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
