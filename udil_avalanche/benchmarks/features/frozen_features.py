@@ -1,5 +1,6 @@
 """Domains of image files as domains of features."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -88,6 +89,7 @@ class FrozenFeatures:
             labels,
             slot,
             make_some=partial(_some_rows, self.store, digests),
+            content=hashlib.sha256("".join(digests).encode()).hexdigest(),
         )
 
     def rows(self, files: Sequence[str]) -> Tensor:
