@@ -71,18 +71,18 @@ def test_the_estimator_does_not_depend_on_the_order(strategy: str) -> None:
 
 
 def test_features_are_the_same_as_the_network_inside(tmp_path: Path) -> None:
-    settings = {**frozen_settings(tmp_path), "normalisation": "imagenet"}
     photos = write_photos(tmp_path / "photos")
     found = []
     for frozen in (False, True):
         path = tmp_path / f"model {frozen}"
-        given = {**settings, "frozen": frozen}
-        learner = DomainLearner("SLDA", path=path, **given)
+        settings = {**frozen_settings(tmp_path), "frozen": frozen}
+        settings["normalisation"] = "imagenet"
+        learner = DomainLearner("SLDA", path=path, **settings)
         learner.update(photos / "d0")
+        # From now on the network's weights are in the model's folder alone.
+        Path(settings["weights"]).unlink()
         learner.update(photos / "d1")
         found.append(path)
-    # Both have the network's weights in their folder.
-    Path(settings["weights"]).unlink()
     inside, outside = map(Predictor.load, found)
     assert inside.backbone is None and outside.backbone is not None
     images = ModelFolder(found[0]).reserves()["d1"].inputs

@@ -30,6 +30,17 @@ class Shapes(NamedTuple):
     n_classes: int
 
 
+def from_scratch(settings: Any) -> Any:
+    """The settings without the weights to start from, which may be gone by now: those
+    of a version take their place.
+
+    :param settings: the settings of the training.
+    """
+    if settings.benchmark != "folders":
+        return settings
+    return settings.model_copy(update={"weights": None, "pretrained": False})
+
+
 def network(record: VersionRecord, weights: Weights) -> EncoderPredictor:
     """The network that a version has learned, in evaluation mode. It takes what the
     version has learned from: inputs, or the features that a frozen backbone makes of
@@ -54,7 +65,9 @@ def frozen_backbone(record: VersionRecord, weights: Weights) -> Backbone:
     """
     settings = stored_settings(record.settings)
     with torch.random.fork_rng(devices=[]):
-        backbone = build_backbone(_from_scratch(settings, frozen=False))
+        # A frozen one would be made with published weights.
+        plain = from_scratch(settings).model_copy(update={"frozen": False})
+        backbone = build_backbone(plain)
     backbone.load_state_dict(weights)
     return backbone
 
@@ -67,7 +80,7 @@ def _untrained(record: VersionRecord, weights: Weights) -> EncoderPredictor:
     if build_head is not None:
         model = _closed_form(build_head, settings, shapes, sees_images)
     elif sees_images:
-        model = build_image_model(_from_scratch(settings), shapes)
+        model = build_image_model(from_scratch(settings), shapes)
     else:
         model = build_perceptron(settings, shapes)
     if CENTRE not in weights:
@@ -84,17 +97,11 @@ def _closed_form(
     encoder: nn.Module = nn.Flatten()
     width = math.prod(shapes.input_shape)
     if sees_images:
-        encoder = backbone = build_backbone(_from_scratch(settings))
+        encoder = backbone = build_backbone(from_scratch(settings))
         width = backbone.width
     head = build_head(settings, width, shapes.n_classes)
     head.drop_sums()
     return EncoderPredictor(encoder, head)
-
-
-def _from_scratch(settings: Any, **changes: Any) -> Any:
-    """The settings without the weights to start from, which may be gone by now."""
-    plain = {"weights": None, "pretrained": False, **changes}
-    return settings.model_copy(update=plain)
 
 
 class RawInput(nn.Module):

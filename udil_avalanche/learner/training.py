@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.errors import ModelError, SettingsError
+from udil_avalanche.learner.architecture import from_scratch
 from udil_avalanche.learner.reading import NewDomain
 from udil_avalanche.learner.version import DomainRecord, Version, VersionRecord
 from udil_avalanche.models.heads import ClosedFormHead
@@ -81,7 +82,8 @@ def learn_domain(
     with _torch_as_in_a_run(settings):
         if before is None:
             seed_all(settings.seed)
-        strategy, experience = _strategy(domain, settings, len(classes), plugins)
+        start = settings if before is None else from_scratch(settings)
+        strategy, experience = _strategy(domain, start, len(classes), plugins)
         saving = None if resumable is None else _saving(resumable, log)
         state = None if saving is None else saving.states.read()
         if state is None and before is not None:
