@@ -44,6 +44,10 @@ class Memory(ABC):
         """Prepare for a new domain."""
 
     @abstractmethod
+    def reopen_domain(self) -> None:
+        """Prepare for more samples of the last domain."""
+
+    @abstractmethod
     def sample(self, size: int) -> Tensor:
         """Draw a memory batch without replacement.
 

@@ -29,6 +29,9 @@ class ReservoirMemory(Memory):
         """Count the samples that follow as those of a new domain."""
         self.n_domains += 1
 
+    def reopen_domain(self) -> None:
+        """Count the samples that follow as those of the last domain."""
+
     def add(self, fields: list[Tensor]) -> None:
         """Offer samples of the current domain to the memory.
 

@@ -61,6 +61,11 @@ class AdaptiveCoefficientsPlugin(Plugin):
 
     A past domain without samples in a small memory batch keeps its last estimate.
 
+    If the last domain goes on (see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`), so do Omega
+    and the estimates. What is measured when a domain begins is averaged over its parts,
+    and it has one entry in :attr:`trajectory` and :attr:`bounds`.
+
     :param replay: provides the samples of past domains.
     :param history: the history model, created with the same ``replay``.
     :param discriminator: measures the divergence, unless it is ``honest``. Without
@@ -121,6 +126,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """The bound at the end of each domain t >= 2, see
         :func:`~udil_avalanche.theory.bound_record.bound_record`."""
         self._estimates: BoundEstimates | None = None
+        self._unknown = 0.0
         self._history_logits = torch.zeros(0)
 
     @property
@@ -132,14 +138,21 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """Reset Omega and measure the error of H_{t-1} on the memory."""
         needed = (self.replay, self.history, self.discriminator)
         require_before(strategy, self, *(each for each in needed if each is not None))
-        memory = self.replay.memory
-        self.scale = 1.0
+        memory, domain = self.replay.memory, self.replay.domain
         if len(memory) == 0 or self.history.model is None:
-            self._estimates = None
+            self.scale, self._estimates = 1.0, None
             return
-        n_past = memory.n_domains
-        self.omega.start_domain(n_past, strategy.device)
         history_error = self._history_error()
+        if domain.goes_on and self._estimates is not None:
+            self._estimates.history_error = history_error
+            self._estimates.n_current = domain.n_samples
+            self._estimates.n_memory = memory.counts
+            if domain.brings_samples and (self.honest or self.balanced):
+                share = len(strategy.experience.dataset) / domain.n_samples
+                self._measure(strategy, self._estimates, share)
+            return
+        self.scale = 1.0
+        self.omega.start_domain(memory.n_domains, strategy.device)
         zero = torch.zeros((), device=strategy.device)
         self._estimates = BoundEstimates(
             current_error=zero,
@@ -148,7 +161,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             past_disagreement=torch.zeros_like(history_error),
             divergence=torch.full_like(history_error, NO_ESTIMATE),
             history_error=history_error,
-            n_current=len(strategy.experience.dataset),
+            n_current=domain.n_samples,
             n_memory=memory.counts,
         )
         if self.honest or self.balanced:
@@ -178,20 +191,28 @@ class AdaptiveCoefficientsPlugin(Plugin):
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
-    def _measure(self, strategy: Strategy, estimates: BoundEstimates) -> None:
-        """What H_{t-1} tells about the domain before it is learned."""
+    def _measure(
+        self, strategy: Strategy, estimates: BoundEstimates, share: float = 1.0
+    ) -> None:
+        """What H_{t-1} tells about the domain before it is learned, or about a part
+        that is this share of it."""
         memory = self.replay.memory
         sample = self.history.domain_sample(strategy)
         wrong = disagreement(sample.logits.argmax(dim=1), sample.labels).mean()
         if self.honest:
-            estimates.current_error = estimates.current_disagreement = wrong
-            estimates.divergence = measured_divergences(
+            divergence = measured_divergences(
                 self.history.memory_embeddings[: len(memory)],
                 memory.domains,
                 sample.embeddings,
             ).float()
+            if share < 1:
+                divergence = estimates.divergence.lerp(divergence, share)
+            else:
+                estimates.current_error = estimates.current_disagreement = wrong
+            estimates.divergence = divergence
         if self.balanced:
-            known = known_share(float(wrong), sample.logits.shape[1])
+            self._unknown += share * (float(wrong) - self._unknown)
+            known = known_share(self._unknown, sample.logits.shape[1])
             self.scale = past_scale(memory.n_domains + 1, known)
 
     def _update(
@@ -262,6 +283,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """Record Omega's final values."""
         if self._estimates is not None:
             omega = torch.stack(self.omega.values, dim=1)
+            if self.replay.domain.goes_on:
+                del self.trajectory[-1:], self.bounds[-1:]
             self.trajectory.append(omega.cpu())
             self.bounds.append(bound_record(self.omega.values, self._estimates, self.C))
         self.terms = {}
