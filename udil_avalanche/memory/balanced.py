@@ -132,10 +132,8 @@ class BalancedMemory(Memory):
         if self.n_domains == 0:
             self.fields, self.domains = new, ids
         else:
-            self.fields = [
-                torch.cat([field, added])
-                for field, added in zip(self.fields, new, strict=True)
-            ]
+            pairs = zip(*self.with_width_of(new), strict=True)
+            self.fields = [torch.cat(pair) for pair in pairs]
             self.domains = torch.cat([self.domains, ids])
         self._taken_out = []
         self.n_domains += 1

@@ -38,8 +38,10 @@ class ReservoirMemory(Memory):
         :param fields: x, y and what follows, one row per sample.
         """
         domains = torch.full_like(fields[1], self.n_domains - 1)
-        rows = [*fields, domains]
         free = self.max_size - len(self)
+        if self.n_seen > 0:
+            self.fields, fields = self.with_width_of(fields)
+        rows = [*fields, domains]
         if self.n_seen == 0:
             *self.fields, self.domains = (field[:free].clone() for field in rows)
         elif free > 0:

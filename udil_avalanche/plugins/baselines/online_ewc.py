@@ -8,9 +8,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from udil_avalanche.data.tensor_dataset import tensor_source
+from udil_avalanche.models.growing import aligned
 from udil_avalanche.plugins.baselines.fisher import diagonal_fisher
 from udil_avalanche.plugins.loaders.tensor_loader import TensorLoader
-from udil_avalanche.plugins.shared.checks import positive
+from udil_avalanche.plugins.shared.checks import positive, single_task
 from udil_avalanche.plugins.shared.past_plugin import PastPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.shared.stateful import StatefulPlugin
@@ -78,9 +79,11 @@ class OnlineEWCPlugin(StatefulPlugin, PastPlugin):
         self.theta_star: dict[str, Tensor] = {}
         """The weights at the end of the last domain, by name of parameter."""
         self._of_domain: dict[str, Tensor] = {}
+        self._task = 0
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Begin a domain, or go on with the last one."""
+        self._task = single_task(strategy)
         if not self.begin_domain(strategy):
             self._of_domain = {}
 
@@ -91,7 +94,10 @@ class OnlineEWCPlugin(StatefulPlugin, PastPlugin):
         theta = dict(strategy.model.named_parameters())
         stretch = torch.stack(
             [
-                (fisher * (theta[name] - self.theta_star[name]).square()).sum()
+                (
+                    fisher
+                    * (_old(theta[name], fisher) - self.theta_star[name]).square()
+                ).sum()
                 for name, fisher in self.fisher.items()
             ]
         )
@@ -101,16 +107,18 @@ class OnlineEWCPlugin(StatefulPlugin, PastPlugin):
 
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add F_t to the past domains' Fisher information, and store the weights."""
-        new = diagonal_fisher(strategy.model, self._inputs(strategy))
+        new = diagonal_fisher(strategy.model, self._inputs(strategy), self._task)
         if self._of_domain:
             share = len(strategy.experience.dataset) / self.domain.n_samples
             new = {
-                name: self._of_domain[name].lerp(fisher, share)
+                name: _of_past(self._of_domain, name, fisher).lerp(fisher, share)
                 for name, fisher in new.items()
             }
         self._of_domain = new
         self.fisher = {
-            name: self.gamma * self.fisher[name] + fisher if self.fisher else fisher
+            name: self.gamma * _of_past(self.fisher, name, fisher) + fisher
+            if name in self.fisher
+            else fisher
             for name, fisher in new.items()
         }
         theta = dict(strategy.model.named_parameters())
@@ -141,3 +149,16 @@ class OnlineEWCPlugin(StatefulPlugin, PastPlugin):
         )
         for x, *_ in loader:
             yield x.to(strategy.device)
+
+
+def _of_past(values: dict[str, Tensor], name: str, like: Tensor) -> Tensor:
+    """The values of a parameter, 0 for weights that it did not have."""
+    nothing = torch.zeros_like(like)
+    return aligned(values.get(name, nothing), nothing)
+
+
+def _old(theta: Tensor, past: Tensor) -> Tensor:
+    """The weights that a parameter had before it grew."""
+    if theta.shape == past.shape:
+        return theta
+    return theta[tuple(slice(size) for size in past.shape)]

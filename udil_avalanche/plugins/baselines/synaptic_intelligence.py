@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from udil_avalanche.errors import RunError
+from udil_avalanche.models.growing import aligned
 from udil_avalanche.plugins.shared.past_plugin import PastPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.shared.stateful import StatefulPlugin
@@ -72,11 +73,17 @@ class SynapticIntelligencePlugin(StatefulPlugin, PastPlugin):
     @torch.no_grad()
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Start the path where the last domain ended, unless it goes on."""
-        if self.begin_domain(strategy):
-            return
+        goes_on = self.begin_domain(strategy)
         for name, theta in _trained(strategy.model):
-            self.theta_star[name] = theta.clone()
-            self.path_integral[name] = torch.zeros_like(theta)
+            if not goes_on or name not in self.theta_star:
+                self.theta_star[name] = theta.clone()
+                self.path_integral[name] = torch.zeros_like(theta)
+            # The model may have grown: new weights start here.
+            nothing = torch.zeros_like(theta)
+            self.theta_star[name] = aligned(self.theta_star[name], theta)
+            self.path_integral[name] = aligned(self.path_integral[name], nothing)
+            if name in self.importance:
+                self.importance[name] = aligned(self.importance[name], nothing)
 
     @torch.no_grad()
     def after_backward(self, strategy: Strategy, **kwargs: Any) -> None:

@@ -103,7 +103,7 @@ class MemoryPlugin(Plugin):
         if self.domain.replaces_parts:
             memory.drop_reopened()
         dataset = strategy.experience.dataset.eval()
-        labels = values_of(dataset.targets)
+        labels = _labels(dataset, memory.class_balanced)
         memory.add_domain(dataset, labels, strategy.device, annotate)
 
     def state_dict(self) -> dict[str, Any]:
@@ -118,3 +118,14 @@ class MemoryPlugin(Plugin):
         """
         self.memory.load_state_dict(state["memory"], strategy.device)
         self.domain.forget()
+
+
+def _labels(dataset: Any, needed: bool) -> Tensor:
+    """The classes of a dataset. One without ``targets`` has to be read whole for them,
+    and is only if they are needed."""
+    targets = getattr(dataset, "targets", None)
+    if targets is not None:
+        return values_of(targets)
+    if not needed:
+        return torch.zeros(len(dataset), dtype=torch.int64)
+    return torch.tensor([int(dataset[i][1]) for i in range(len(dataset))])

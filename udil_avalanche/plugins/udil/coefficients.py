@@ -16,7 +16,8 @@ from udil_avalanche.losses import (
     multilabel_distillation_loss,
     past_scale,
 )
-from udil_avalanche.plugins.shared.checks import require_before
+from udil_avalanche.models.growing import widened
+from udil_avalanche.plugins.shared.checks import require_before, require_one_head
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.shared.stateful import on_device
 from udil_avalanche.plugins.udil.balanced_replay import (
@@ -134,6 +135,14 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """The paper's C for the memory as it is."""
         return len(self.replay.memory) ** 0.5 if self.c is None else self.c
 
+    def before_training(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Refuse a model with a head for each task.
+
+        :raises ValueError: if it has several heads.
+        """
+        super().before_training(strategy, **kwargs)
+        require_one_head(self, strategy.model)
+
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Reset Omega and measure the error of H_{t-1} on the memory."""
         needed = (self.replay, self.history, self.discriminator)
@@ -153,7 +162,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             return
         self.scale = 1.0
         self.omega.start_domain(memory.n_domains, strategy.device)
-        zero = torch.zeros((), device=strategy.device)
+        zero = history_error.new_zeros(())
         self._estimates = BoundEstimates(
             current_error=zero,
             past_error=history_error,
@@ -186,7 +195,10 @@ class AdaptiveCoefficientsPlugin(Plugin):
         n = batch.n_current
         current_logits = self.history.current_logits(strategy, n)
         past_logits = self.history.batch_logits(batch)
-        self._history_logits = torch.cat([current_logits, past_logits])
+        n_classes = strategy.mb_output.shape[1]
+        self._history_logits = torch.cat(
+            [widened(current_logits, n_classes), widened(past_logits, n_classes)]
+        )
         self._update(strategy, estimates, batch)
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}

@@ -202,7 +202,8 @@ class DiscriminatorPlugin(EncoderPlugin):
         self, embeddings: Tensor, n_domains: int
     ) -> tuple[DomainDiscriminator, torch.optim.Optimizer]:
         size = embeddings.shape[1]
-        if self.network is None:
+        if self.network is None or self.network.body[0].in_features != size:
+            # With further classes it has other inputs, and starts again.
             network = DomainDiscriminator(size, n_domains, self.hidden)
             self.network = network.to(embeddings)
         if self._optimizer is None:

@@ -146,9 +146,11 @@ class HistoryModelPlugin(FrozenModel, PastPlugin):
         if self.own_domain:
             *fields, answers = fields
         logits, self.memory_embeddings = self._outputs(self.model, fields)
-        self.memory_logits = (
-            answers.transpose(0, 1).flatten(0, 1) if self.own_domain else logits
-        )
+        if self.own_domain:
+            # NaN stands for a class that the model did not have then.
+            answers = answers.masked_fill(answers.isnan(), -torch.inf)
+            logits = answers.transpose(0, 1).flatten(0, 1)
+        self.memory_logits = logits
 
     def _outputs(
         self, model: nn.Module, fields: Sequence[Tensor]
