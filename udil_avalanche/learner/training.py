@@ -19,6 +19,7 @@ from udil_avalanche.learner.reading import NewDomain
 from udil_avalanche.learner.version import DomainRecord, Version, VersionRecord
 from udil_avalanche.models.heads import ClosedFormHead
 from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.plugins.loaders.image_loader import lost_workers_explained
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
@@ -93,7 +94,8 @@ def learn_domain(
             strategy.plugins.append(saving)
             if state is not None:
                 saving.resume(strategy, state)
-        strategy.train(experience)
+        with lost_workers_explained():
+            strategy.train(experience)
         log.tick()
         return Version(
             record=VersionRecord(

@@ -60,6 +60,11 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     After the domain, :class:`HistoryModelPlugin` keeps H_t, and the replay plugin
     rebalances the memory. The first domain is plain training with V_s.
 
+    Domains are told apart by the experiences that they come from: ``train`` on the same
+    experience again, or on further parts of it (Avalanche's online streams), goes on
+    with the last domain, see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`.
+
     The defaults are not the paper's formulas to the letter: they are what was best on
     data of many kinds, see ``docs/udil.md``. :data:`PAPER` has the arguments that give
     the paper's.
@@ -235,5 +240,6 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
 
     def check_model_and_optimizer(self, **kwargs: Any) -> None:
         """Adapt model and optimizer to the domain."""
-        reset = {"reset_optimizer_state": self.reset_optimizer}
+        is_new = not self.replay.domain.continues(self.experience)
+        reset = {"reset_optimizer_state": self.reset_optimizer and is_new}
         super().check_model_and_optimizer(**(reset | kwargs))
