@@ -64,9 +64,10 @@ def frozen_backbone(record: VersionRecord, weights: Weights) -> Backbone:
     :param weights: the backbone's weights.
     """
     settings = stored_settings(record.settings)
+    # A frozen one would be made with published weights.
+    changes = {"frozen": False, "image_size": record.input_shape[-1]}
+    plain = from_scratch(settings).model_copy(update=changes)
     with torch.random.fork_rng(devices=[]):
-        # A frozen one would be made with published weights.
-        plain = from_scratch(settings).model_copy(update={"frozen": False})
         backbone = build_backbone(plain)
     backbone.load_state_dict(weights)
     return backbone
