@@ -1,12 +1,14 @@
 # make run     set up .venv and run UDIL on rotated MNIST; more options by ARGS="--seed 1"
 # make test    set up the same and pass the linter, the type checker and the tests
+# make coverage   the tests, and which lines they do not reach; fails below the floor
 # make bench   measure how fast everything is, in about ten minutes; see docs/speed.md
+# make release   build sdist and wheel and test each in a clean environment; no upload
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test bench setup
+.PHONY: run test coverage bench release setup
 
 run: $(READY)
 	$(BIN)/python run_experiments.py --strategy UDIL --benchmark rotated_mnist $(ARGS)
@@ -17,8 +19,15 @@ test: $(READY)
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 --dist loadfile $(ARGS)
 
+coverage: $(READY)
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term --cov-report=html $(ARGS)
+
 bench: $(READY)
 	$(BIN)/python -m bench $(ARGS)
+
+release: $(READY)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[release]'
+	$(BIN)/python -m tools.release
 
 setup: $(READY)
 
