@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import LONG
 from udil_avalanche import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -83,6 +84,10 @@ def test_a_file_is_as_its_reader_wants_it(name: str) -> None:
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", name]
     done = subprocess.run([*check, *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_every_file_that_is_named_as_long_is_there() -> None:
+    assert all((ROOT / "tests" / file).is_file() for file in LONG)
 
 
 def test_hooks_run_the_checks_of_make_test() -> None:
