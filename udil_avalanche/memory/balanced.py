@@ -17,6 +17,9 @@ class BalancedMemory(Memory):
     A domain with fewer samples than its quota keeps all of them. The samples are in
     ascending order of domain.
 
+    :class:`~udil_avalanche.BalancedReplayPlugin` keeps one, as its ``memory``, and
+    replays from it.
+
     :param max_size: \|M\|, samples over all domains.
     :param class_balanced: also divide a domain's quota evenly between its classes, as
         far as they have enough samples.
