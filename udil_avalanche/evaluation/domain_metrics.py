@@ -48,6 +48,8 @@ class DomainMetrics(Metric):
     Domains are numbered in the order in which they were first trained on, which is
     usually their order in the stream.
 
+    :func:`~udil_avalanche.domain_metrics` makes it for an ``EvaluationPlugin``.
+
     :param stream: name of the stream whose experiences are the test domains.
     """
 

@@ -21,6 +21,9 @@ class BalancedMemory(Memory):
     A domain with fewer samples than its quota keeps all of them. The samples are in
     ascending order of domain.
 
+    :class:`~udil_avalanche.BalancedReplayPlugin` keeps one, as its ``memory``, and
+    replays from it.
+
     :param max_size: \|M\|, samples over all domains.
     :param stratified: a domain's samples in memory have its class frequencies, up to
         rounding; otherwise they are drawn whatever their classes. Equal shares for all

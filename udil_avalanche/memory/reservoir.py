@@ -15,6 +15,9 @@ class ReservoirMemory(Memory):
     How many samples of a domain it holds is random, and on average proportional to the
     samples seen of that domain. A sample seen in several epochs counts several times.
 
+    :class:`~udil_avalanche.BalancedReplayPlugin` and :class:`~udil_avalanche.DERPlugin`
+    keep one if ``reservoir`` is true.
+
     :param max_size: \|M\|, samples over all domains.
     """
 

@@ -34,6 +34,11 @@ class FrozenFeatures:
     """The features of image files by a backbone that does not change, each computed
     once and kept in a cache.
 
+    Domains of features instead of images::
+
+        features = FrozenFeatures(make_backbone("efficientnet_lite0"), "data/features")
+        benchmark = folders("photos", features=features)
+
     :param backbone: maps images to features.
     :param cache: folder to keep them in.
     :param device: where the backbone runs.

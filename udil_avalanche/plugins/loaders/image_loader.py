@@ -145,6 +145,13 @@ class ImageLoaderPlugin(LoaderPlugin):
     Put it before plugins that replace the loader themselves. Datasets that are not made
     of image files keep their loader.
 
+    For the domains of :func:`~udil_avalanche.folders`::
+
+        benchmark = folders("photos", image_size=64)
+        model = image_model("resnet18", benchmark.n_classes, image_size=64)
+        plugins = [ImageLoaderPlugin(workers=2), RandomFlipPlugin()]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
+
     :param workers: processes that decode; 0 decodes in the training process.
     """
 

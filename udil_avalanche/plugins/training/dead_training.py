@@ -41,6 +41,11 @@ class DeadTrainingPlugin(Plugin):
     Nothing is drawn at random and no weight is changed, so that results are the same
     with and without it. Outputs that are not one number for each class are left alone.
 
+    Every run has it. In a strategy of your own::
+
+        plugins = [DeadTrainingPlugin()]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
+
     :param advice: what to try, the end of the message.
     :param say: is told the message.
     """

@@ -37,6 +37,11 @@ class BalancedReplayPlugin(MemoryPlugin):
     each domain, and draws every memory batch at random instead of iterating over the
     memory in epochs. The dataset's ``eval`` transformations apply to what is stored.
 
+    ::
+
+        replay = BalancedReplayPlugin(mem_size=400, batch_size_mem=128)
+        strategy = Naive(model=model, optimizer=optimizer, plugins=[replay])
+
     :param mem_size: \|M\|, samples over all domains. A memory of 0 never replays.
     :param batch_size_mem: memory samples in each mini-batch.
     :param stratified: keep a domain's class frequencies in its part of the memory.
