@@ -2,7 +2,7 @@
 # make test    set up the same and pass the linter, the type checker and the tests
 # make coverage   the tests, and which lines they do not reach; fails below the floor
 # make bench   measure how fast everything is, in about ten minutes; see docs/speed.md
-# make release   build sdist and wheel and test each in a clean environment; no upload
+# make release   build sdist and wheel and test both in a clean environment; no upload
 
 # Two processes get whole files, in the order that tests/conftest.py gives them.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
