@@ -4,7 +4,7 @@
 # make docs    set up the same and build the site: docs/_build/html/index.html
 # make pictures   make the pictures of README and tutorial anew, in about ten minutes
 # make bench   measure how fast everything is, in about ten minutes; see docs/speed.md
-# make release   build sdist and wheel and test each in a clean environment; no upload
+# make release   build sdist and wheel and test both in a clean environment; no upload
 
 # Two processes get whole files, in the order that tests/conftest.py gives them.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder

@@ -1,10 +1,10 @@
-"""Builds the source distribution and the wheel, and tests each in a clean environment.
+"""Builds the source distribution and the wheel, and tests them in a clean environment.
 
-``make release`` runs it. What is built is what was committed last. Each of the two is
-installed with all its dependencies, as somebody without a checkout would do it:
-the wheel without extras, and tried by its command and by the README's first example;
-the source distribution with what the tests need, and tested by some of them. Nothing is
-uploaded.
+``make release`` runs it. What is built is what was committed last. The wheel is
+installed with all that it depends on, without extras, as somebody without a checkout
+would do it, and tried by its command and by the README's first example. Then the source
+distribution takes its place and is tested by some of the tests that it carries. Nothing
+is uploaded.
 """
 
 import io
@@ -33,6 +33,7 @@ TESTS = (
     "recipes/test_resolve.py",
     "cli/test_commands.py",
 )
+TOOLS = ("hypothesis", "psutil", "pytest", "pytest-xdist")
 
 console = Console(highlight=False)
 
@@ -63,22 +64,24 @@ def build(scratch: Path) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def environment(folder: Path, requirement: str) -> Path:
-    """Install a file in an environment of its own; returns where its commands are."""
-    console.rule(f"Installing {Path(requirement).name}")
+def environment(folder: Path) -> Path:
+    """Make an environment that knows nothing of the checkout; returns where its
+    commands are."""
     venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "install", "--quiet", "--constraint", CONSTRAINTS]
-    call(*pip, requirement, cwd=folder)
     return folder / "bin"
 
 
-def try_wheel(wheel: Path, scratch: Path) -> None:
+def install(commands: Path, *requirements: object) -> None:
+    """Install files, with the versions of the tests for what they depend on."""
+    pip = [commands / "python", "-m", "pip", "install", "--quiet"]
+    call(*pip, "--constraint", CONSTRAINTS, *requirements, cwd=commands)
+
+
+def try_wheel(wheel: Path, commands: Path, place: Path) -> None:
     """The command learns and reports, and the README's first example runs."""
-    commands = environment(scratch / "wheel", str(wheel))
+    console.rule("Installing the wheel")
+    install(commands, wheel)
     console.rule("Trying the wheel")
-    place = scratch / "elsewhere"
-    place.mkdir()
     call(commands / "udil-run", "--version", cwd=place)
     call(commands / "udil-run", *RUN.split(), "--epochs", "1", cwd=place)
     call(commands / "udil-run", "report", "runs", cwd=place)
@@ -88,13 +91,15 @@ def try_wheel(wheel: Path, scratch: Path) -> None:
     call(commands / "python", "-c", example, cwd=place)
 
 
-def try_sdist(sdist: Path, scratch: Path) -> None:
-    """The tests that it carries pass on the package that was installed from it."""
-    commands = environment(scratch / "sdist", f"{sdist}[dev,digits]")
+def try_sdist(sdist: Path, commands: Path, place: Path) -> None:
+    """The tests that it carries pass on the package that is installed from it."""
+    console.rule("Installing the source distribution in the wheel's place")
+    install(commands, "--force-reinstall", "--no-deps", sdist)
+    install(commands, *TOOLS)
     console.rule("Testing the source distribution")
     with tarfile.open(sdist) as archive:
-        archive.extractall(scratch / "unpacked", filter="data")
-    [unpacked] = (scratch / "unpacked").iterdir()
+        archive.extractall(place, filter="data")
+    [unpacked] = place.glob("udil_avalanche-*")
     shutil.rmtree(unpacked / "udil_avalanche")  # so that the installed one is imported
     call(commands / "pytest", *(f"tests/{each}" for each in TESTS), cwd=unpacked)
 
@@ -104,8 +109,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="release") as folder:
         scratch = Path(folder)
         sdist, wheel = build(scratch)
-        try_wheel(wheel, scratch)
-        try_sdist(sdist, scratch)
+        commands = environment(scratch / "environment")
+        elsewhere = scratch / "elsewhere"
+        elsewhere.mkdir()
+        try_wheel(wheel, commands, elsewhere)
+        try_sdist(sdist, commands, elsewhere)
     console.rule("Done")
     for file in (sdist, wheel):
         console.print(f"dist/{file.name}: {file.stat().st_size / 1e6:.1f} MB")
