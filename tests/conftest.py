@@ -20,6 +20,25 @@ from udil_avalanche.models.mlp import EncoderPredictor
 
 N_FEATURES = 6
 N_CLASSES = 3
+LONG = (
+    "sweep/test_engines.py",
+    "bench/test_bench.py",
+    "learner/test_exporting.py",
+    "runs/state/test_kill_anywhere.py",
+    "learner/test_update.py",
+    "recipes/test_other_packages.py",
+    "test_wheel.py",
+    "learner/test_estimator.py",
+)
+"""The files that take longest: processes that start, are killed and start again, all
+measurements, networks that are exported."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the longest files, so that with two processes none of them is left
+    for the end, when one process would wait for the other."""
+    places = {Path(__file__).parent / file: place for place, file in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
 @pytest.fixture(autouse=True)

@@ -123,4 +123,6 @@ def _itself(inputs: Tensor) -> Tensor:
 
 
 def _as_float(inputs: Tensor) -> Tensor:
-    return inputs.float().div_(255) if inputs.dtype == torch.uint8 else inputs
+    if inputs.dtype != torch.uint8:
+        return inputs
+    return inputs.to(torch.get_default_dtype()).div_(255)

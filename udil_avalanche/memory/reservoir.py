@@ -32,14 +32,19 @@ class ReservoirMemory(Memory):
         """Count the samples that follow as those of a new domain."""
         self.n_domains += 1
 
+    def reopen_domain(self) -> None:
+        """Count the samples that follow as those of the last domain."""
+
     def add(self, fields: list[Tensor]) -> None:
         """Offer samples of the current domain to the memory.
 
         :param fields: x, y and what follows, one row per sample.
         """
         domains = torch.full_like(fields[1], self.n_domains - 1)
-        rows = [*fields, domains]
         free = self.max_size - len(self)
+        if self.n_seen > 0:
+            self.fields, fields = self.with_width_of(fields)
+        rows = [*fields, domains]
         if self.n_seen == 0:
             *self.fields, self.domains = (field[:free].clone() for field in rows)
         elif free > 0:

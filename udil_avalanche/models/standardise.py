@@ -121,7 +121,7 @@ def _centre_and_scale(values: Tensor) -> Tensor:
         centre, scale = median, constant if constant > 0 else torch.ones_like(median)
     # In single precision 1 / scale must be finite.
     found = torch.stack([centre, scale.clamp(_LIMITS.tiny, _LIMITS.max)])
-    return found.float()
+    return found.to(torch.get_default_dtype())
 
 
 def standardised(model: EncoderPredictor, samples: Tensor) -> EncoderPredictor:

@@ -66,7 +66,7 @@ class Backbone(nn.Module):
         size = (self.image_size, self.image_size)
         if images.shape[-2:] != size:
             if images.dtype == torch.uint8:
-                images = images.float().div_(255)
+                images = images.to(torch.get_default_dtype()).div_(255)
             images = interpolate(images, size, mode="bilinear", antialias=True)
         features: Tensor = self.body(self.input(images))
         if features.dim() > 2:

@@ -1,0 +1,1 @@
+"""Work on the project that is no part of the package."""
