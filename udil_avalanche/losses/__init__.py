@@ -23,6 +23,7 @@ from udil_avalanche.losses.multilabel import (
 from udil_avalanche.losses.objective import objective
 from udil_avalanche.losses.past_weight import (
     known_share,
+    novelty,
     objective_scale,
     past_scale,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "model_loss",
     "multilabel_classification_loss",
     "multilabel_distillation_loss",
+    "novelty",
     "objective",
     "objective_scale",
     "past_scale",

@@ -1,4 +1,4 @@
-"""How much the past weighs against the domain that is learned."""
+"""How much the past and the domain that is learned weigh."""
 
 import math
 
@@ -16,6 +16,18 @@ def known_share(error: float, n_classes: int) -> float:
     return max(0.0, 1 - error * n_classes / max(1, n_classes - 1))
 
 
+def novelty(known: float) -> float:
+    """1 - q^2, how much of the current domain is new: 1 if nothing of it is known.
+
+    (V_s) is multiplied by it. It shapes the embeddings of what has to be learned; in a
+    domain that is nearly known, it would only press together what is right already, and
+    the past would pay for that.
+
+    :param known: q, see :func:`known_share`.
+    """
+    return 1 - known**2
+
+
 def past_scale(t: int, known: float) -> float:
     r"""What the sums over past domains in the objective are multiplied by,
     :math:`(2 / t)^{1 - q^2}`.
@@ -28,7 +40,7 @@ def past_scale(t: int, known: float) -> float:
     :param t: the number of the current domain, from 2.
     :param known: q, see :func:`known_share`.
     """
-    return math.pow(PAST_OF_A_NEW_DOMAIN / t, 1 - known**2)
+    return math.pow(PAST_OF_A_NEW_DOMAIN / t, novelty(known))
 
 
 def objective_scale(t: int, scale: float) -> float:

@@ -21,6 +21,7 @@ from udil_avalanche.losses import (
     history_gate,
     known_share,
     model_loss,
+    novelty,
     objective_scale,
     past_scale,
     spread,
@@ -40,7 +41,7 @@ class DefaultLoop(Algorithm1):
     """Algorithm 1 with UDIL's default: Omega is solved from honest estimates, the past
     weighs by how much of the new domain is known, the memory of domain i is distilled
     from H_i, the cross-domain term is gated, and V_s compares the samples of the
-    current domain. V_d is left out.
+    current domain as far as it is new. V_d is left out.
 
     The averaged weights that a run evaluates are not here: training does without them,
     but for H_t, which is the average then.
@@ -164,7 +165,7 @@ class DefaultLoop(Algorithm1):
                 spread(memory_embeddings),
             )
             current = embeddings[:n]
-            V_s = supcon_loss(current, y, spread(current))
+            V_s = novelty(known) * supcon_loss(current, y, spread(current))
             yield V_l, nothing, V_p, V_s
 
 

@@ -90,7 +90,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     :param own_history: distil the memory of domain i from H_i instead of from H_{t-1},
         see :class:`HistoryModelPlugin`.
     :param balanced: weigh the past by how much of the current domain is known, see
-        :func:`~udil_avalanche.losses.past_scale`.
+        :func:`~udil_avalanche.losses.past_scale`, and V_s by how much is not.
     :param distillation_temperature: temperature of the distillations; the paper's
         formula has 1.
     :param lambda_d: weight of the adversarial alignment V_d.
@@ -208,6 +208,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
             temperature=temperature,
             relative=relative,
             current_only=None if contrast_memory else self.replay,
+            balance=self.coefficients if balanced else None,
             encoder=encoder,
         )
         parts = [

@@ -110,6 +110,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.honest = honest
         self.gated = gated
         self.balanced = balanced
+        self.known = 0.0
+        """q, the share of this domain that H_{t-1} knows; 0 unless ``balanced``."""
         self.scale = 1.0
         """What the sums over past domains are multiplied by in this domain."""
         self.cross_domain_threshold = cross_domain_threshold
@@ -149,7 +151,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         require_before(strategy, self, *(each for each in needed if each is not None))
         memory, domain = self.replay.memory, self.replay.domain
         if len(memory) == 0 or self.history.model is None:
-            self.scale, self._estimates = 1.0, None
+            self.known, self.scale, self._estimates = 0.0, 1.0, None
             return
         history_error = self._history_error()
         if domain.goes_on and self._estimates is not None:
@@ -160,7 +162,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
                 share = len(strategy.experience.dataset) / domain.n_samples
                 self._measure(strategy, self._estimates, share)
             return
-        self.scale = 1.0
+        self.known, self.scale = 0.0, 1.0
         self.omega.start_domain(memory.n_domains, strategy.device)
         zero = history_error.new_zeros(())
         self._estimates = BoundEstimates(
@@ -224,8 +226,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
             estimates.divergence = divergence
         if self.balanced:
             self._unknown += share * (float(wrong) - self._unknown)
-            known = known_share(self._unknown, sample.logits.shape[1])
-            self.scale = past_scale(memory.n_domains + 1, known)
+            self.known = known_share(self._unknown, sample.logits.shape[1])
+            self.scale = past_scale(memory.n_domains + 1, self.known)
 
     def _update(
         self, strategy: Strategy, estimates: BoundEstimates, batch: MemoryBatch
@@ -308,6 +310,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             "coefficients": self.omega.state_dict(),
             "trajectory": self.trajectory,
             "bounds": self.bounds,
+            "known": self.known,
             "scale": self.scale,
             "estimates": None if self._estimates is None else vars(self._estimates),
         }
@@ -321,6 +324,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.omega.load_state_dict(state["coefficients"], strategy.device)
         self.trajectory = list(state["trajectory"])
         self.bounds = list(state.get("bounds", []))
+        self.known = state.get("known", 0.0)
         self.scale = state.get("scale", 1.0)
         estimates = on_device(state["estimates"], strategy.device)
         self._estimates = None if estimates is None else BoundEstimates(**estimates)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from udil_avalanche.losses import spread, supcon_loss
+from udil_avalanche.losses import novelty, spread, supcon_loss
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
+from udil_avalanche.plugins.udil.coefficients import AdaptiveCoefficientsPlugin
 
 
 class SupConPlugin(EncoderPlugin):
@@ -20,6 +21,8 @@ class SupConPlugin(EncoderPlugin):
     :param current_only: the replay plugin of the strategy, to compare only the samples
         of the current domain and leave out those that it has appended from the memory.
         Pulling the same few samples together in every step teaches their noise.
+    :param balance: measures how much of the current domain is known; V_s is multiplied
+        by what is not, see :func:`~udil_avalanche.losses.novelty`.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -30,6 +33,7 @@ class SupConPlugin(EncoderPlugin):
         temperature: float = 1.0,
         relative: bool = False,
         current_only: BalancedReplayPlugin | None = None,
+        balance: AdaptiveCoefficientsPlugin | None = None,
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
@@ -37,6 +41,7 @@ class SupConPlugin(EncoderPlugin):
         self.temperature = temperature
         self.relative = relative
         self.current_only = current_only
+        self.balance = balance
 
     def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add lambda_s V_s to the model's loss."""
@@ -46,5 +51,7 @@ class SupConPlugin(EncoderPlugin):
             embeddings, labels = embeddings[:n], labels[:n]
         unit = spread(embeddings) if self.relative else 1.0
         loss = supcon_loss(embeddings, labels, self.temperature * unit)
+        if self.balance is not None:
+            loss = novelty(self.balance.known) * loss
         strategy.loss += self.lambda_s * loss
         self.terms = {"V_s": loss.detach()}

@@ -38,8 +38,9 @@ class UDILSettings(RunSettings):
     """distil the memory of each domain from the model as it was right after that
     domain, not from the newest history model"""
     balanced: Annotated[bool, Before(False)] = True
-    """weigh the past by how much of the new domain is known: a domain that has to be
-    learned from scratch gets more room than in the paper's sum"""
+    """weigh the past by how much of the new domain is known, and V_s by how much is
+    not: a domain that has to be learned from scratch gets more room than in the paper's
+    sum"""
     distillation_temperature: Annotated[float, Before(1.0)] = Field(2.0, gt=0)
     """temperature of the distillations in V_l; the paper's formula has 1"""
     relative: Annotated[bool, Before(False)] = True
