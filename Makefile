@@ -1,6 +1,8 @@
 # make run     set up .venv and run UDIL on rotated MNIST; more options by ARGS="--seed 1"
 # make test    set up the same and pass the linter, the type checker and the tests
 # make coverage   the tests, and which lines they do not reach; fails below the floor
+# make docs    set up the same and build the site: docs/_build/html/index.html
+# make pictures   make the pictures of README and tutorial anew, in about ten minutes
 # make bench   measure how fast everything is, in about ten minutes; see docs/speed.md
 # make release   build sdist and wheel and test both in a clean environment; no upload
 
@@ -10,7 +12,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test coverage bench release setup
+.PHONY: run test coverage docs pictures bench release setup
 
 run: $(READY)
 	$(BIN)/python run_experiments.py --strategy UDIL --benchmark rotated_mnist $(ARGS)
@@ -24,6 +26,10 @@ test: $(READY)
 coverage: $(READY)
 	$(BIN)/pytest $(IN_TWO) --cov --cov-report=term --cov-report=html $(ARGS)
 
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
 bench: $(READY)
 	$(BIN)/python -m bench $(ARGS)
 
@@ -36,5 +42,5 @@ setup: $(READY)
 # Made last, so that an interrupted installation is repeated.
 $(READY): setup.cfg setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install -c constraints.txt -e '.[dev,digits]'
+	$(BIN)/pip install -c constraints.txt -e '.[dev,digits,docs]'
 	touch $@

@@ -11,12 +11,14 @@ from pathlib import Path
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
     """Write a file so that after a failure it is what it was before.
 
     A link stays, and what it points to is written.
 
     :param path: the file.
+    :param flush: wait until the disk has it, so that it survives a power cut. That
+        takes longer than writing; what the same command can make again may do without.
     :return: a temporary name to write to; it is renamed when the block ends.
     :raises OSError: if there is something else than a regular file, such as a device,
         which would be replaced by a file.
@@ -31,9 +33,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
         yield unfinished
         if path.exists():
             shutil.copymode(path, unfinished)
-        _flush_file(unfinished)
+        if flush:
+            _flush_file(unfinished)
         os.replace(unfinished, path)
-        _flush_names(path.parent)
+        if flush:
+            _flush_names(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
 

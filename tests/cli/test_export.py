@@ -75,10 +75,16 @@ def test_arrays_without_torch_by_the_code_on_the_card(
     assert found == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("frozen", [False, True])
 def test_a_photo_without_torch_by_the_code_on_the_card(
-    image_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    frozen: bool,
+    image_model: Path,
+    frozen_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    answer = ["export", str(image_model), str(tmp_path / "m.onnx"), "--json"]
+    model = frozen_model if frozen else image_model
+    answer = ["export", str(model), str(tmp_path / "m.onnx"), "--json"]
     assert main(answer) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["compared"] > 0 and told["on_reserve"]
@@ -87,7 +93,7 @@ def test_a_photo_without_torch_by_the_code_on_the_card(
     photo = write_image(tmp_path / "photo.jpg", "green", 0, (300, 200))
     code = example(tmp_path / "m.md").replace("FILE", photo.name)
     classes, found = run_without_torch(code, tmp_path)
-    expected_classes, expected = predicted(image_model, photo, capsys)
+    expected_classes, expected = predicted(model, photo, capsys)
     assert classes == expected_classes
     assert found == pytest.approx(expected, abs=1e-4)
 

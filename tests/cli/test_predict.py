@@ -151,18 +151,23 @@ sys.exit(code)
 """
 
 
-@pytest.mark.parametrize("takes_images", [False, True])
+@pytest.mark.parametrize("kind", ["float", "image", "frozen"])
 def test_predicting_loads_only_what_it_needs(
-    takes_images: bool, float_model: Path, image_model: Path, tmp_path: Path
+    kind: str,
+    float_model: Path,
+    image_model: Path,
+    frozen_model: Path,
+    tmp_path: Path,
 ) -> None:
+    takes_images = kind != "float"
     file = tmp_path / ("x.png" if takes_images else "x.npy")
     if takes_images:
         write_image(file, "red", 0, (40, 40))
     else:
         np.save(file, inputs(3))
-    model = image_model if takes_images else float_model
+    models = {"float": float_model, "image": image_model, "frozen": frozen_model}
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, "predict", str(model), str(file)],
+        [sys.executable, "-c", LOADED, "predict", str(models[kind]), str(file)],
         capture_output=True,
         text=True,
         check=True,

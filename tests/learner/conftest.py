@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.learner.frozen_models import frozen_model
 from tests.learner.stored_models import byte_model, float_model, image_model
 
-__all__ = ["byte_model", "domains", "float_model", "image_model"]
+__all__ = ["byte_model", "domains", "float_model", "frozen_model", "image_model"]
 
 FEATURES = 8
 

@@ -16,13 +16,16 @@ from udil_avalanche.learner.exporting import export
 from udil_avalanche.learner.model_folder import ModelFolder
 from udil_avalanche.learner.predictor import Predictor
 
-KINDS = ["float", "byte", "image"]
+KINDS = ["float", "byte", "image", "frozen"]
 ENTRIES = ("classes", "input", "version", "history")
 
 
 @pytest.fixture
-def models(float_model: Path, byte_model: Path, image_model: Path) -> dict[str, Path]:
-    return {"float": float_model, "byte": byte_model, "image": image_model}
+def models(
+    float_model: Path, byte_model: Path, image_model: Path, frozen_model: Path
+) -> dict[str, Path]:
+    found = (float_model, byte_model, image_model, frozen_model)
+    return dict(zip(KINDS, found, strict=True))
 
 
 def fresh_inputs(kind: str, n: int) -> torch.Tensor:
@@ -65,22 +68,27 @@ def test_the_file_is_the_model(
     for n in (1, 2, 7):
         x = fresh_inputs(kind, n)
         logits, p = run(file, x)
-        expected = predictor.logits(x)
+        expected = predictor.logits(predictor.inputs(x))
         assert torch.allclose(logits, expected, rtol=1e-4, atol=1e-4)
         assert torch.allclose(p, expected.softmax(dim=1), atol=1e-5)
 
     assert done.check.largest_difference < 1e-4
     assert done.check.n_different == 0
     reserves = ModelFolder(models[kind]).reserves()
+    checked = done.check
+    if kind == "frozen":
+        assert checked.n == exporting.RANDOM_IMAGES and not checked.accuracies
+        assert checked.of_classifier is not None
+        checked = checked.of_classifier
     if kind == "byte":
-        assert not reserves and not done.check.accuracies
-        assert done.check.n == exporting.RANDOM_INPUTS
+        assert not reserves and not checked.accuracies
+        assert checked.n == exporting.RANDOM_INPUTS
     else:
-        assert done.check.n == sum(len(each) for each in reserves.values()) > 0
+        assert checked.n == sum(len(each) for each in reserves.values()) > 0
         for name, reserve in reserves.items():
             right = predictor.logits(reserve.inputs).argmax(dim=1) == reserve.labels
             expected_accuracy = 100 * right.float().mean().item()
-            assert done.check.accuracies[name] == pytest.approx(expected_accuracy)
+            assert done.check.on_reserve[name] == pytest.approx(expected_accuracy)
 
     entries = stored_entries(file)
     record = predictor.record
@@ -112,15 +120,33 @@ def test_an_earlier_version_with_its_own_history(
     assert torch.allclose(run(done.file, x)[0], expected, rtol=1e-4, atol=1e-4)
 
 
+def test_a_backbone_that_computes_otherwise_is_noticed(
+    frozen_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if the class of noise stays the same."""
+    write = exporting.write_graph
+
+    def altered(model: Any, *rest: Any) -> Any:
+        if isinstance(model, torch.nn.Sequential):
+            model[0].input.std.mul_(1.1)
+        graph = write(model, *rest)
+        if isinstance(model, torch.nn.Sequential):
+            model[0].input.std.div_(1.1)
+        return graph
+
+    monkeypatch.setattr(exporting, "write_graph", altered)
+    with pytest.raises(ModelError, match="largest difference of a logit is"):
+        export(ModelFolder(frozen_model), tmp_path / "exported.pt2")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
 def test_a_file_that_predicts_otherwise_is_not_left(
     float_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    other = Predictor.load(float_model, 1)
-    name = f"_write_{suffix[1:]}"
-    write = getattr(exporting, name)
+    other, write = Predictor.load(float_model, 1), exporting.write_graph
     monkeypatch.setattr(
-        exporting, name, lambda _, file, entries: write(other, file, entries)
+        exporting, "write_graph", lambda _, *rest: write(other.whole, *rest)
     )
     with pytest.raises(ModelError, match=r"another class for \d+ of \d+ inputs"):
         export(ModelFolder(float_model), tmp_path / f"exported{suffix}")

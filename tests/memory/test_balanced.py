@@ -51,14 +51,20 @@ def test_every_sample_of_a_domain_can_be_chosen() -> None:
     assert chosen.min() > 30 and chosen.max() < 110
 
 
-def test_balanced_by_class_within_a_domain() -> None:
-    torch.manual_seed(0)
-    memory = BalancedMemory(100, class_balanced=True)
+@pytest.mark.parametrize("seed", range(5))
+def test_stratified_by_class_within_a_domain(seed: int) -> None:
+    torch.manual_seed(seed)
+    memory = BalancedMemory(100, stratified=True)
+    shares = torch.tensor([0.6, 0.25, 0.1, 0.05])
+    labels = torch.arange(4).repeat_interleave((shares * 500).long())
+    labels = labels[torch.randperm(500)]
     for t in range(1, 5):
-        add(memory, 500)
+        samples = TensorDataset(torch.zeros(500, 1), labels)
+        memory.add_domain(samples, labels, torch.device("cpu"))
         for domain in range(t):
             classes = torch.bincount(memory.labels[memory.domains == domain])
-            assert classes.max() - classes.min() <= 1
+            assert classes.sum() == 100 // t
+            assert (classes - shares * (100 // t)).abs().max() <= 1
 
 
 def test_a_small_domain_keeps_all_it_has() -> None:

@@ -1,11 +1,13 @@
 """One contract for every plugin: it works alone inside strategies of Avalanche."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
+from avalanche.benchmarks import benchmark_from_datasets
+from avalanche.benchmarks.utils import AvalancheDataset
 from avalanche.training.supervised import EWC, LwF, Naive, Replay
 from torch import nn
 
@@ -259,6 +261,61 @@ def test_state_of_a_plugin_keeps_its_order_in_memory(
 
     trained = train("Naive", make_parts(), make_scenario(), make_model(), silent())
     check(strategy_state(trained), "")
+
+
+class NumberedSamples(torch.utils.data.Dataset[Any]):
+    """Samples of x and y that say nothing about their classes."""
+
+    def __init__(self, domain: Any) -> None:
+        self.samples = [(x, int(y)) for x, y, _ in domain]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.samples[index]
+
+
+@pytest.mark.parametrize("make_parts", PLUGINS)
+def test_datasets_without_targets(
+    make_parts: Callable[[], dict[str, Any]],
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    scenario = make_scenario(size=32)
+    bare: Any = {
+        name: [
+            AvalancheDataset([NumberedSamples(experience.dataset)])
+            for experience in stream
+        ]
+        for name, stream in scenario.streams.items()
+    }
+    strategy = train(
+        "Naive", make_parts(), benchmark_from_datasets(**bare), make_model(), silent()
+    )
+    assert flat_weights(strategy.model).isfinite().all()
+
+
+@pytest.fixture
+def double_precision() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("double_precision")
+@pytest.mark.parametrize("make_parts", PLUGINS)
+def test_double_precision_by_default(
+    make_parts: Callable[[], dict[str, Any]],
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    scenario = make_scenario(size=32)
+    strategy = train("Naive", make_parts(), scenario, make_model(), silent())
+    weights = flat_weights(strategy.model)
+    assert weights.dtype == torch.float64 and weights.isfinite().all()
 
 
 def test_history_model_alone_changes_nothing(

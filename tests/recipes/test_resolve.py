@@ -51,7 +51,7 @@ def test_values_get_the_type_of_their_setting(configs: Path) -> None:
         "train_per_domain=500",
         "threads=null",
         "C=5",
-        "class_balanced_memory=yes",
+        "stratified_memory=yes",
     ]
     settings = as_dict(
         resolve("UDIL", "hd_balls", overrides=overrides, configs=configs)
@@ -59,7 +59,7 @@ def test_values_get_the_type_of_their_setting(configs: Path) -> None:
     assert settings["train_per_domain"] == 500
     assert settings["threads"] is None
     assert settings["C"] == 5.0 and isinstance(settings["C"], float)
-    assert settings["class_balanced_memory"] is True
+    assert settings["stratified_memory"] is True
 
 
 @pytest.mark.parametrize("output", ["runs: [1]", "null-runs", "a=b", "12", "~/x y"])
@@ -144,7 +144,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(
         ("domains=0", "must be at least 1"),
         ("epochs=1.5", "expected a whole number"),
         ("train_per_domain=many", "expected a whole number or null"),
-        ("class_balanced_memory=maybe", "expected true or false"),
+        ("stratified_memory=maybe", "expected true or false"),
         ("optimizer=adan", "expected adam or sgd"),
         ("coefficients=der", "expected solved or learned or LwF or ER or DER++"),
         ("momentum=1", "must be at least 0 and below 1"),

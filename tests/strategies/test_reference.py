@@ -150,7 +150,7 @@ def test_both_learn_the_same_weights_by_the_default(
     )
     loop = DefaultLoop(
         h=make_model(),
-        memory=BalancedMemory(MEM_SIZE, class_balanced=True),
+        memory=BalancedMemory(MEM_SIZE, stratified=True),
         make_optimizer=sgd,
         batch_size=16,
         batch_size_mem=12,

@@ -260,3 +260,23 @@ def test_a_preset_without_beta_needs_no_discriminator(
 def test_negative_weights_are_refused(make_udil: Any) -> None:
     with pytest.raises(ValueError, match="must not be negative"):
         make_udil(lambda_d=-1)
+
+
+def test_udil_without_targets_and_in_double_precision(
+    make_udil: Callable[..., UDIL],
+) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        strategy = make_udil()
+        bare = [
+            AvalancheDataset(
+                [TensorDataset(torch.randn(32, 6), torch.randint(3, (32,)))]
+            )
+            for _ in range(3)
+        ]
+        strategy.train(benchmark_from_datasets(train=bare).train_stream)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert strategy.replay.memory.counts.tolist() == [10, 10, 10]
+    assert weights(strategy).dtype == torch.float64
+    assert weights(strategy).isfinite().all()

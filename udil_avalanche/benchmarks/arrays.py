@@ -209,6 +209,7 @@ def _inputs(path: Path, rows: Tensor) -> Tensor:
     if "x_test" in stored:
         x = np.concatenate([x, stored["x_test"]])
     chosen = np.ascontiguousarray(x[rows.numpy()])
-    if chosen.dtype != np.uint8:
-        chosen = chosen.astype(np.float32)
-    return torch.from_numpy(chosen)
+    if chosen.dtype == np.uint8:
+        return torch.from_numpy(chosen)
+    # 32-bit floats, unless whoever calls has set torch to another type.
+    return torch.from_numpy(chosen.astype(np.float32)).to(torch.get_default_dtype())

@@ -70,6 +70,10 @@ def seq_core50(
     The layout is that of the official archive, ``core50_128x128/s1..s11/o1..o50``; the
     folder of Avalanche's ``CORe50Dataset`` is searched too. Class k is object o(k + 1).
 
+    ::
+
+        benchmark = seq_core50("data", domains=3, objects=10, image_size=32)
+
     :param root: data folder; CORe50 is downloaded into it if it is missing.
     :param domains: sessions 1 to this.
     :param objects: objects 1 to this.

@@ -44,6 +44,11 @@ def folders(
     ``root/train/<domain>/<class>`` and ``root/test/...``, or DomainNet's lists
     ``root/<domain>_train.txt`` and ``root/<domain>_test.txt``.
 
+    ::
+
+        benchmark = folders("photos", image_size=64)
+        model = image_model("resnet18", benchmark.n_classes, image_size=64)
+
     :param root: the folder.
     :param order: names of the domains to learn, separated by commas; all of them in
         natural order if ``None``.

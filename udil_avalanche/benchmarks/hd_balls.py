@@ -25,6 +25,11 @@ def hd_balls(
     the unit sphere. The two classes of a domain lie on either side of the hyperplane
     that touches the sphere at mu: the label of x is 1 where x . mu > 1.
 
+    ::
+
+        benchmark = hd_balls(domains=5)
+        model = mlp(input_size=100, n_classes=benchmark.n_classes)
+
     :param domains: number of domains.
     :param train_per_domain: training points of each domain.
     :param test_per_domain: test points of each domain, drawn separately.

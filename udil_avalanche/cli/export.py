@@ -50,9 +50,9 @@ def execute(given: argparse.Namespace) -> int:
             "card": str(done.card),
             "version": done.version,
             "compared": done.check.n,
-            "on_reserve": bool(done.check.accuracies),
+            "on_reserve": bool(done.check.on_reserve),
             "largest_difference": done.check.largest_difference,
-            "accuracies": done.check.accuracies,
+            "accuracies": done.check.on_reserve,
         }
         print(json.dumps(answer))
     else:

@@ -25,7 +25,8 @@ def execute(given: argparse.Namespace) -> int:
     from udil_avalanche.learner.forgetting import forget
     from udil_avalanche.learner.model_folder import ModelFolder
 
-    versions = forget(ModelFolder(given.model), given.domain)
+    folder = ModelFolder(given.model)
+    versions = forget(folder, given.domain)
     print(
         f"{given.domain}: its samples were removed from memory and reserve of "
         f"version {', '.join(map(str, versions))}."
@@ -34,4 +35,10 @@ def execute(given: argparse.Namespace) -> int:
         "The weights still carry what they learned of it: to be rid of that, learn a "
         "new model without it."
     )
+    record = folder.record()
+    if record.features is not None:
+        print(
+            "Features of its images may still be in the cache, which runs and other "
+            f"models use, too: {record.settings['cache']}"
+        )
     return 0

@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """
     parser.usage = "%(prog)s MODEL --data NEW [options] [key=value ...]"
     parser.epilog = (
-        "key=value sets grow=true, or where it runs: device, threads, workers. Exit "
-        f"code {SET_ASIDE}: the update was set aside because of --max-drop."
+        "key=value sets grow=true, or where it runs: device, threads, workers, cache. "
+        f"Exit code {SET_ASIDE}: the update was set aside because of --max-drop."
     )
     add = parser.add_argument
     add("model", metavar="MODEL", help="folder of the model")

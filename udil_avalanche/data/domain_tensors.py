@@ -36,6 +36,8 @@ class LastUsed:
 class DomainTensors(Dataset[tuple[Tensor, int]]):
     """The samples of one domain. Its inputs are made in bulk when first needed.
 
+    :func:`~udil_avalanche.domain_of` makes one of inputs that exist already.
+
     :param make_inputs: makes all inputs; 8-bit images become floats in [0, 1] batch by
         batch.
     :param labels: the class of each sample.
@@ -103,6 +105,10 @@ class DomainTensors(Dataset[tuple[Tensor, int]]):
 def domain_of(inputs: Tensor, labels: Tensor) -> DomainTensors:
     """The samples of a domain whose inputs exist already.
 
+    One domain of a :class:`~udil_avalanche.DomainScenario`::
+
+        domain = domain_of(torch.randn(90, 4), torch.randint(3, (90,)))
+
     :param inputs: all inputs.
     :param labels: the class of each sample.
     """
@@ -117,4 +123,6 @@ def _itself(inputs: Tensor) -> Tensor:
 
 
 def _as_float(inputs: Tensor) -> Tensor:
-    return inputs.float().div_(255) if inputs.dtype == torch.uint8 else inputs
+    if inputs.dtype != torch.uint8:
+        return inputs
+    return inputs.to(torch.get_default_dtype()).div_(255)

@@ -18,8 +18,8 @@ class ImageFiles(Dataset[tuple[Tensor, int]]):
 
     Images stay 8 bit up to the model, which normalises them (see
     :class:`~udil_avalanche.models.image_input.ImageInput`): so a batch from a worker
-    process is a quarter of the size, and a replay memory of |M| images takes
-    |M| x 3 x size x size bytes.
+    process is a quarter of the size, and a replay memory of n images takes
+    n x 3 x size x size bytes.
 
     :param files: the image files.
     :param labels: the class of each of them.

@@ -14,7 +14,11 @@ from udil_avalanche.data.tensor_dataset import domain_dataset
 
 
 class Domain(Protocol):
-    """The samples of one domain, as tensors or as files."""
+    """The samples of one domain, as tensors or as files.
+
+    :class:`~udil_avalanche.DomainTensors` holds tensors, made by
+    :func:`~udil_avalanche.domain_of`; :class:`~udil_avalanche.ImageFiles` reads files.
+    """
 
     labels: Tensor
     targets: list[int]
@@ -32,6 +36,18 @@ class DomainScenario(CLScenario):  # type: ignore[misc]
 
     All samples have task label 0, so that a model cannot use it to distinguish the
     domains.
+
+    Two domains of tensors::
+
+        first, second = (
+            domain_of(torch.randn(90, 4) + shift, torch.randint(3, (90,)))
+            for shift in (0, 1)
+        )
+        benchmark = DomainScenario(
+            train=[first, second], test=[first, second], n_classes=3, data="shifted"
+        )
+        for experience in benchmark.train_stream:
+            strategy.train(experience)
 
     :param train: training domains, in order.
     :param test: the domain to test on for each of them.

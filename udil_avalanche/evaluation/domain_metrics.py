@@ -12,6 +12,7 @@ from avalanche.training.supervised import JointTraining
 from PIL.Image import Image
 from torch import Tensor
 
+from udil_avalanche.data.origin import origin_experience
 from udil_avalanche.evaluation import formulas
 from udil_avalanche.evaluation.heat_map import heat_map
 from udil_avalanche.evaluation.metric import Metric
@@ -28,9 +29,11 @@ class DomainMetrics(Metric):
     Every ``strategy.eval(benchmark.test_stream)`` fills one row. The row is the
     number of *distinct* domains (``experience.current_experience``) whose training
     is finished: training on a domain again replaces that row, and several ``eval``
-    calls on parts of the stream fill the same row. An evaluation before any training
-    is the row of the randomly initialised model, ``initial``. Evaluations during the
-    training of an experience (``eval_every``) and on other streams are ignored.
+    calls on parts of the stream fill the same row. A part of an experience, from one
+    of Avalanche's online streams, counts as that experience. An evaluation before any
+    training is the row of the randomly initialised model, ``initial``. Evaluations
+    during the training of an experience (``eval_every``) and on other streams are
+    ignored.
 
     Emitted after an evaluation, in percent, at the number of training iterations:
 
@@ -44,6 +47,8 @@ class DomainMetrics(Metric):
 
     Domains are numbered in the order in which they were first trained on, which is
     usually their order in the stream.
+
+    :func:`~udil_avalanche.domain_metrics` makes it for an ``EvaluationPlugin``.
 
     :param stream: name of the stream whose experiences are the test domains.
     """
@@ -266,4 +271,5 @@ def _grown(size: int, index: int) -> int:
 def _experiences_in_training(strategy: Strategy) -> Sequence[CLExperience]:
     # Joint training learns all domains at once but reports only the first.
     joint: Any = strategy if isinstance(strategy, JointTraining) else None
-    return [strategy.experience] if joint is None else joint._experiences
+    found = [strategy.experience] if joint is None else joint._experiences
+    return [origin_experience(each) for each in found]

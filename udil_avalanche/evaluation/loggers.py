@@ -18,6 +18,11 @@ class CSVLogger(AvalancheCSVLogger):  # type: ignore[misc]
     forgetting. This one also writes a third file, ``metrics.csv``, with a row of
     iteration, name and value for each number.
 
+    ::
+
+        evaluator = EvaluationPlugin(domain_metrics(), loggers=[CSVLogger("logs")])
+        strategy = UDIL(model=model, optimizer=optimizer, evaluator=evaluator)
+
     :param log_folder: folder for the files.
     """
 
@@ -43,6 +48,11 @@ class TensorboardLogger(AvalancheTensorboardLogger):  # type: ignore[misc]
     """Avalanche's logger for TensorBoard, for resumed runs: TensorBoard hides what the
     interrupted run wrote about the steps that are now repeated.
 
+    ::
+
+        logger = TensorboardLogger("runs/tensorboard")
+        evaluator = EvaluationPlugin(domain_metrics(), term_metrics(), loggers=[logger])
+
     :param log_folder: folder for the events.
     :param first_step: the first step after resuming; ``None`` for a new run.
     """
@@ -61,6 +71,11 @@ class WandBLogger(AvalancheWandBLogger):  # type: ignore[misc]
     """Avalanche's logger for Weights & Biases, for versions of its client that no
     longer have ``wandb.viz`` and ``wandb.util.generate_id``, without which Avalanche's
     fails. It takes the same arguments.
+
+    ::
+
+        logger = WandBLogger(project_name="cameras", run_name="UDIL")
+        evaluator = EvaluationPlugin(domain_metrics(), loggers=[logger])
     """
 
     def import_wandb(self) -> None:

@@ -20,6 +20,8 @@ class TermMetrics(Metric):
     device after each iteration and transferred only when a mean is emitted, all
     together. A term that is missing in some iterations is averaged over the others.
 
+    :func:`~udil_avalanche.term_metrics` makes it for an ``EvaluationPlugin``.
+
     :param every: emit after this many iterations and at the end of the epoch; each
         mean is over the iterations since the last one. None: only at the end of the
         epoch, over all of it.

@@ -27,10 +27,11 @@ from udil_avalanche.learner.calibration import (
     expected_calibration_error,
     reliability_bins,
 )
+from udil_avalanche.learner.frozen import features_by
+from udil_avalanche.learner.given_data import reading_settings
 from udil_avalanche.learner.model_folder import ModelFolder
 from udil_avalanche.learner.predictor import BATCH_SIZE, Predictor
 from udil_avalanche.learner.reading import kind_of, new_domain, read_samples
-from udil_avalanche.learner.version import VersionRecord
 from udil_avalanche.learner.wilson import Share, share_of
 from udil_avalanche.recipes.resolve import stored_settings
 
@@ -149,16 +150,18 @@ def evaluate(
         raise ModelError(
             f"{data} has {kind}, but the model has learned from {settings.benchmark}"
         )
+    features = features_by(settings, lambda: predictor.backbone)
     domains = read_samples(
         data,
-        image_size=getattr(settings, "image_size", 128),
+        **reading_settings(settings),
         skip_invalid=skip_invalid,
+        features=features,
     )
     for samples in domains:
         _refuse_unknown_classes(samples, predictor.classes)
     learned = _digests(folder, number)
     for samples in domains:
-        part, tested, labels = _part(samples, predictor.record, settings, learned)
+        part, tested, labels = _part(samples, predictor, settings, learned)
         probabilities = _probabilities(predictor, tested, samples.name)
         yield Evaluation(samples.name, part, probabilities, labels, predictor.classes)
 
@@ -238,9 +241,10 @@ def _digests(folder: ModelFolder, number: int) -> set[str]:
 
 
 def _part(
-    samples: DomainSamples, record: VersionRecord, settings: Any, learned: set[str]
+    samples: DomainSamples, predictor: Predictor, settings: Any, learned: set[str]
 ) -> tuple[str, Domain, Tensor]:
     """Which samples to test on: their name, they themselves and their labels."""
+    record = predictor.record
     part, chosen = ALL, samples.usable
     if samples.n_test is not None:
         part, chosen = TEST, samples.usable & samples.is_test
@@ -255,6 +259,7 @@ def _part(
             share=settings.test_share,
             stratified=settings.stratified,
             seed=settings.seed,
+            backbone=predictor.backbone,
         )
         if known.digest in learned:
             part = TRAINED

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData
 from udil_avalanche.data.image_files import ImageFiles
@@ -20,6 +21,7 @@ from udil_avalanche.learner.reading import (
     renamed,
     samples_of_arrays,
 )
+from udil_avalanche.recipes.benchmarks.images import image_size_of
 
 Data = Any
 """A path to a ``.npz`` file, a folder of images or a root with several domains; an
@@ -42,6 +44,7 @@ def labelled_domains(
     name: str | None,
     unnamed: str,
     order: str | None = None,
+    features: FrozenFeatures | None = None,
 ) -> list[DomainSamples]:
     """The labelled samples of each domain in the data.
 
@@ -51,6 +54,7 @@ def labelled_domains(
     :param name: the domain's name; that of the file or folder if ``None``.
     :param unnamed: what to call a domain that has no name.
     :param order: names of the domains to take, separated by commas.
+    :param features: take these features of images instead of the images.
     :raises BadData: if they cannot be learned from.
     """
     if not isinstance(data, (str, Path)):
@@ -58,16 +62,30 @@ def labelled_domains(
         return [samples_of_arrays(as_inputs(x), y, name or unnamed)]
     found = read_samples(
         Path(data),
-        image_size=getattr(settings, "image_size", 128),
+        **reading_settings(settings),
         order=order,
-        verify_images=getattr(settings, "verify_images", True),
         skip_invalid=settings.skip_invalid,
+        features=features,
     )
     if name is not None and len(found) > 1:
         raise BadData(
             f"{data} has {len(found)} domains, which cannot all be named {name}"
         )
     return [renamed(each, name) for each in found]
+
+
+def reading_settings(settings: Any) -> dict[str, Any]:
+    """The settings of :func:`~udil_avalanche.learner.reading.read_samples` that images
+    have.
+
+    :param settings: the settings of the training.
+    """
+    if settings.benchmark != "folders":
+        return {}
+    return {
+        "image_size": image_size_of(settings),
+        "verify_images": settings.verify_images,
+    }
 
 
 def has_labels(data: Data, labels: Any) -> bool:
@@ -89,11 +107,15 @@ def has_labels(data: Data, labels: Any) -> bool:
     return not any(Path(file).parent == path for file in image_files(path))
 
 
-def unlabelled_inputs(data: Data, settings: Any) -> Tensor:
+def unlabelled_inputs(
+    data: Data, settings: Any, features: FrozenFeatures | None = None
+) -> Tensor:
     """Inputs without labels.
 
     :param data: inputs, one per row; a ``.npz`` file with ``x``; a folder of images.
     :param settings: the settings of the training.
+    :param features: take these features of images instead of the images.
+    :raises BadData: if they cannot be read.
     """
     if not isinstance(data, (str, Path)):
         return as_inputs(np.asarray(data))
@@ -103,8 +125,14 @@ def unlabelled_inputs(data: Data, settings: Any) -> Tensor:
         arrays = [np.load(file, allow_pickle=False)["x"] for file in files]
         return as_inputs(np.concatenate(arrays))
     files_of_images = image_files(path)
+    if features is not None:
+        for _, fault in features.compute(files_of_images):
+            raise BadData(fault)
+        return features.rows(files_of_images)
     images = ImageFiles(
-        files_of_images, torch.zeros(len(files_of_images)).long(), settings.image_size
+        files_of_images,
+        torch.zeros(len(files_of_images)).long(),
+        image_size_of(settings),
     )
     return images.batch(torch.arange(len(images)))[0]
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from udil_avalanche.learner.architecture import network
 from udil_avalanche.learner.predictor import Predictor
 from udil_avalanche.learner.version import Version
+from udil_avalanche.models.heads import ClosedFormHead
 
 IMPORTANCES = ("fisher", "importance", "path_integral")
 """What EWC and SI keep for every weight: 0 for new ones, which nothing depends on."""
@@ -83,6 +84,8 @@ class _Growth:
     def weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """The weights of a copy of the model, or of the part of it that is there."""
         fills = {f"{self.head}.weight": 0.0, f"{self.head}.bias": self.constant}
+        # A classifier in closed form has seen no samples of the new classes.
+        fills |= {f"predictor.{name}": 0.0 for name in ClosedFormHead.SUMS}
         return {
             name: self._rows(tensor, fills[name]) if name in fills else tensor
             for name, tensor in weights.items()

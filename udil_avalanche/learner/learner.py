@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData
 from udil_avalanche.errors import ModelError, SettingsError
+from udil_avalanche.learner.fixed_settings import fixed_settings
+from udil_avalanche.learner.frozen import features_by
 from udil_avalanche.learner.given_data import (
     Data,
     has_labels,
@@ -26,14 +30,12 @@ from udil_avalanche.learner.predictor import Predictor
 from udil_avalanche.learner.reading import class_names, new_domain
 from udil_avalanche.learner.update import Say, update
 from udil_avalanche.learner.version import VersionRecord
-from udil_avalanche.recipes import Role, RunSettings
-from udil_avalanche.recipes.resolve import resolve, stored_settings
-from udil_avalanche.recipes.settings import names_with
+from udil_avalanche.models.backbones import Backbone
+from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes.resolve import resolve
 
 if TYPE_CHECKING:
     from udil_avalanche.learner.exporting import Exported
-
-KINDS = {"arrays": "arrays", "folders": "folders of images"}
 
 
 class DomainLearner:
@@ -85,6 +87,7 @@ class DomainLearner:
         self._given = settings
         self._say = say
         self._predictor: Predictor | None = None
+        self._kept_features: FrozenFeatures | None = None
         if reserve < 0:
             raise SettingsError(f"reserve={reserve}: must be at least 0")
 
@@ -110,6 +113,7 @@ class DomainLearner:
         learner._given = places
         learner._say = say
         learner._predictor = None
+        learner._kept_features = None
         return learner
 
     def learn(
@@ -211,7 +215,7 @@ class DomainLearner:
 
         :param inputs: one per row, or a path.
         """
-        x = unlabelled_inputs(inputs, self._settings(inputs))
+        x = self._unlabelled(inputs)
         found = self.predictor.probabilities(self.predictor.inputs(x)).numpy()
         probabilities: NDArray[np.float32] = found
         return probabilities
@@ -234,7 +238,7 @@ class DomainLearner:
         """
         version = self.folder.version()
         if not has_labels(data, labels):
-            x = unlabelled_inputs(data, self._settings(data))
+            x = self._unlabelled(data)
             return inspect(version, self.predictor.inputs(x))
         x, y = labels_of(self._read(data, labels), self.record.classes)
         return inspect(version, self.predictor.inputs(x), y)
@@ -339,7 +343,9 @@ class DomainLearner:
 
     def _division(self, data: Data) -> dict[str, Any]:
         settings: Any = self._settings(data)
+        features = self._features(settings)
         return {
+            "backbone": None if features is None else features.backbone,
             "reserve": self.reserve,
             "share": settings.test_share,
             "stratified": settings.stratified,
@@ -351,25 +357,7 @@ class DomainLearner:
         kind = kind_of_data(data)
         if not self.folder.exists:
             return resolve(self.strategy, kind, options=self._given)
-        kept = stored_settings(self.record.settings)
-        if kept.benchmark != kind:
-            raise ModelError(
-                f"the model learns from {KINDS[kept.benchmark]}, but these data are "
-                f"{KINDS[kind]}"
-            )
-        places = names_with(Role.PLACE, type(kept))
-        now = resolve(options={**kept.model_dump(), **self._given})
-        changed = [
-            key
-            for key in self._given
-            if key not in places and getattr(now, key) != getattr(kept, key)
-        ]
-        if changed:
-            raise SettingsError(
-                f"{', '.join(changed)}: fixed when the model was made; only "
-                f"{', '.join(sorted(places - {'output', 'data'}))} can change"
-            )
-        return now
+        return fixed_settings(self.record.settings, self._given, kind)
 
     def _read(
         self,
@@ -387,4 +375,18 @@ class DomainLearner:
             name=name,
             unnamed=f"domain {count + 1}",
             order=order,
+            features=self._features(self._settings(data)),
         )
+
+    def _unlabelled(self, data: Data) -> Tensor:
+        settings = self._settings(data)
+        return unlabelled_inputs(data, settings, self._features(settings))
+
+    def _features(self, settings: RunSettings) -> FrozenFeatures | None:
+        """What makes features of images, if the model learns from them."""
+        if self._kept_features is None:
+            self._kept_features = features_by(settings, self._backbone)
+        return self._kept_features
+
+    def _backbone(self) -> Backbone | None:
+        return self.predictor.backbone if self.folder.exists else None

@@ -26,21 +26,34 @@ class Check:
     :param largest_difference: between two logits.
     :param accuracies: of the file on the reserve of each domain, in percent. Without
         any, the inputs were random.
+    :param is_close: whether rounding explains the difference.
+    :param of_classifier: how the classifier alone was compared, on the features in
+        reserve, if the file has a frozen backbone. Their images were not kept.
     """
 
     n: int
     n_different: int
     largest_difference: float
     accuracies: dict[str, float] = field(default_factory=dict)
+    is_close: bool = True
+    of_classifier: "Check | None" = None
+
+    @property
+    def on_reserve(self) -> dict[str, float]:
+        """The accuracy on the reserve of each domain, in percent."""
+        return (self.of_classifier or self).accuracies
 
     @property
     def in_words(self) -> str:
         """The result in a sentence."""
         inputs = "samples in reserve" if self.accuracies else "random inputs"
-        return (
+        words = (
             f"the same class for all {self.n} {inputs}, largest difference of a logit "
             f"{self.largest_difference:.2g}"
         )
+        if self.of_classifier is None:
+            return words
+        return f"{words}; the classifier alone: {self.of_classifier.in_words}"
 
 
 def model_card(
@@ -79,8 +92,15 @@ def model_card(
         f"{', '.join(version.classes)}. The file's metadata have them as `classes`, "
         "and the history below as `history`, both in JSON.",
         _example(file, version),
+        *_backbone(version),
         "## Domains",
-        "Accuracy is that of this file, on samples that were never trained on.",
+        "Accuracy is that of this file, on samples that were never trained on."
+        + (
+            " They are in reserve as features of the network, so it is that of the "
+            "classifier on these."
+            if check.of_classifier
+            else ""
+        ),
         _table(
             ["domain", "samples", "learned in version", "accuracy", "tested on"],
             [
@@ -88,8 +108,8 @@ def model_card(
                     domain.name,
                     domain.samples,
                     domain.version,
-                    percent(check.accuracies.get(domain.name)),
-                    domain.reserve if domain.name in check.accuracies else "nothing",
+                    percent(check.on_reserve.get(domain.name)),
+                    domain.reserve if domain.name in check.on_reserve else "nothing",
                 ]
                 for domain in version.domains
             ],
@@ -148,6 +168,16 @@ def _example(file: Path, version: VersionRecord) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
+def _backbone(version: VersionRecord) -> list[str]:
+    if version.features is None:
+        return []
+    return [
+        f"The network {version.settings['network']}, which others have trained, makes "
+        f"{version.features} features of an image. It is in the file and did not "
+        "learn; the classifier behind it did."
+    ]
+
+
 def _history(versions: list[VersionRecord]) -> str:
     names = versions[-1].names
     rows = []
@@ -182,15 +212,15 @@ def _limits(version: VersionRecord, check: Check) -> list[str]:
         f"How it does on domains other than {', '.join(version.names)} is unknown.",
         "The probabilities are a softmax. They were not calibrated.",
     ]
-    unknown = [name for name in version.names if name not in check.accuracies]
+    unknown = [name for name in version.names if name not in check.on_reserve]
     if unknown:
         limits.append(
             f"No samples of {', '.join(unknown)} are held out, so its accuracy there "
             "is unknown."
         )
-    if check.accuracies:
+    if check.on_reserve:
         fewest = min(
-            each.reserve for each in version.domains if each.name in check.accuracies
+            each.reserve for each in version.domains if each.name in check.on_reserve
         )
         limits.append(
             f"The accuracies are estimates from {fewest} samples or more each: a 95 % "

@@ -5,7 +5,8 @@
     MODEL/current                         the number of the version in use
     MODEL/versions/000002/                one version: plain values, small tensors, and
                                           the digests of its large ones
-    MODEL/tensors/<digest>.safetensors    every large tensor once, named by its SHA-256
+    MODEL/tensors/<digest>.safetensors    every large tensor once, and the weights of a
+                                          frozen backbone, named by their SHA-256
     MODEL/update/                         an update under way, to be resumed from
 
 A large tensor that two versions share is stored once. A version is written beside the
@@ -40,6 +41,9 @@ PLAN = "plan.json"
 LARGE = 2**14
 """Bytes from which a tensor has a file of its own. Each file costs some milliseconds
 until it is safe on the disk."""
+
+BACKBONE = "backbone"
+"""The entry of a version's record with the digest of its backbone."""
 
 _TENSOR = "tensor"
 
@@ -133,6 +137,19 @@ class ModelFolder:
         """
         return self._tensors(number, self._read(number, RECORD)["weights"])
 
+    def backbone(self, number: int | None = None) -> Tensors:
+        """The weights of the frozen backbone; none if the model has no such thing.
+
+        :param number: the version; the current one by default.
+        """
+        digest = self._read(number, RECORD).get(BACKBONE)
+        if digest is None:
+            return {}
+        content = self._large(digest)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise self._damaged(self._file(digest))
+        return safetensors.torch.load(content)
+
     def reserves(self, number: int | None = None) -> dict[str, Reserve]:
         """The reserve of every domain that has one.
 
@@ -157,6 +174,7 @@ class ModelFolder:
             state=tree["state"],
             generators=tree["generators"],
             reserves=self.reserves(number),
+            backbone=self.backbone(number),
         )
 
     def write(self, version: Version) -> None:
@@ -169,7 +187,7 @@ class ModelFolder:
             {"state": version.state, "generators": version.generators}
         )
         state = {"tree": tree, "tensors": self._store(tensors, small)}
-        record = {
+        record: dict[str, Any] = {
             "record": version.record.as_dict(),
             "weights": self._store(version.weights, small),
             "reserves": {
@@ -177,6 +195,10 @@ class ModelFolder:
                 for name, reserve in version.reserves.items()
             },
         }
+        if version.backbone:
+            # In one file: it never changes, and has hundreds of small tensors.
+            content = safetensors.torch.save(version.backbone)
+            record[BACKBONE] = self._write_once(content)
         files = {
             SMALL: safetensors.torch.save(small),
             STATE: _sealed(state),
@@ -207,6 +229,7 @@ class ModelFolder:
         for number in self.numbers:
             record, state = self._read(number, RECORD), self._read(number, STATE)
             used |= {*record["weights"].values(), *state["tensors"].values()}
+            used.add(record.get(BACKBONE))
             for reserve in record["reserves"].values():
                 used |= set(reserve.values())
         unused = [file for file in self.tensors.glob("*") if file.stem not in used]
@@ -261,13 +284,20 @@ class ModelFolder:
         for name, tensor in tensors.items():
             stored = tensor.detach().cpu().contiguous()
             content = safetensors.torch.save({_TENSOR: stored})
-            digests[name] = digest = hashlib.sha256(content).hexdigest()
             if stored.nbytes < LARGE:
-                small[digest] = stored.clone()
-            elif not self._file(digest).exists():
-                with atomic_write(self._file(digest)) as unfinished:
-                    unfinished.write_bytes(content)
+                digests[name] = hashlib.sha256(content).hexdigest()
+                small[digests[name]] = stored.clone()
+            else:
+                digests[name] = self._write_once(content)
         return digests
+
+    def _write_once(self, content: bytes) -> str:
+        """Write a file that is named by its digest, unless it is there already."""
+        digest = hashlib.sha256(content).hexdigest()
+        if not self._file(digest).exists():
+            with atomic_write(self._file(digest)) as unfinished:
+                unfinished.write_bytes(content)
+        return digest
 
     def _tensors(self, number: int | None, digests: Mapping[str, str]) -> Tensors:
         """The tensors with these digests, by the same names."""

@@ -38,7 +38,7 @@ def predictions_file(
     :param classes: the names of the classes.
     :param every_class: write the probability of every class, not only of the likeliest.
     """
-    with atomic_write(path) as unfinished:
+    with atomic_write(path, flush=False) as unfinished:
         if path.suffix.lower() == ".npz":
             with npz_columns(unfinished, classes, every_class) as write:
                 yield write

@@ -2,18 +2,25 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from udil_avalanche.errors import ModelError
-from udil_avalanche.learner.architecture import RawInput, as_numbers, network
+from udil_avalanche.learner.architecture import (
+    RawInput,
+    as_numbers,
+    frozen_backbone,
+    network,
+)
 from udil_avalanche.learner.model_folder import ModelFolder
 from udil_avalanche.learner.version import Version, VersionRecord
+from udil_avalanche.recipes.types import Backbone
 
 BATCH_SIZE = 512
 BATCH_VALUES = 2**23
@@ -24,18 +31,27 @@ values."""
 class Predictor:
     """The model of a version, ready to predict.
 
+    With a frozen backbone, the model takes the features that the backbone makes of
+    images: :meth:`inputs` does that. All other methods take what it returns.
+
     :param record: what there is to know about the version.
     :param weights: its weights.
     :param device: where to compute.
+    :param read_backbone: returns the weights of its frozen backbone.
     """
 
     def __init__(
-        self, record: VersionRecord, weights: dict[str, Tensor], device: str = "cpu"
+        self,
+        record: VersionRecord,
+        weights: dict[str, Tensor],
+        device: str = "cpu",
+        read_backbone: Callable[[], dict[str, Tensor]] = dict,
     ) -> None:
         self.record = record
         self.device = torch.device(device)
         self.model = RawInput(network(record, weights)).to(self.device).eval()
-        """Takes inputs as they are stored, and returns class logits."""
+        """Takes what it has learned from, as it is stored, and returns class logits."""
+        self._read_backbone = read_backbone
 
     @classmethod
     def load(
@@ -49,7 +65,8 @@ class Predictor:
         """
         folder = ModelFolder(path)
         number = folder.current if number is None else number
-        return cls(folder.record(number), folder.weights(number), device)
+        read_backbone = partial(folder.backbone, number)
+        return cls(folder.record(number), folder.weights(number), device, read_backbone)
 
     @classmethod
     def of(cls, version: Version, device: str = "cpu") -> "Predictor":
@@ -58,7 +75,23 @@ class Predictor:
         :param version: the version.
         :param device: where to compute.
         """
-        return cls(version.record, version.weights, device)
+        read_backbone = partial(getattr, version, "backbone")
+        return cls(version.record, version.weights, device, read_backbone)
+
+    @cached_property
+    def backbone(self) -> Backbone | None:
+        """Maps images to the features that the model has learned from; ``None`` if it
+        has learned from the inputs themselves."""
+        if self.record.features is None:
+            return None
+        return frozen_backbone(self.record, self._read_backbone()).to(self.device)
+
+    @property
+    def whole(self) -> nn.Module:
+        """Takes inputs as users give them, and returns class logits."""
+        if self.backbone is None:
+            return self.model
+        return nn.Sequential(self.backbone, self.model).eval()
 
     @property
     def classes(self) -> list[str]:
@@ -96,14 +129,17 @@ class Predictor:
         )
 
     def inputs(self, values: Any, where: str = "x") -> Tensor:
-        """Inputs of the type and shape that the model has learned.
+        """What the model has learned from, of inputs: they themselves, or the features
+        that its frozen backbone makes of them.
 
-        :param values: an array or a tensor of numbers, one input per row.
+        :param values: an array or a tensor of numbers, one input per row; or features.
         :param where: what they are, for messages.
         :raises ModelError: if they do not fit.
         """
         found: NDArray[Any] = np.asarray(values)
-        self.check_fits(found.shape, found.dtype, where)
+        are_features = self._are_features(found)
+        if not are_features:
+            self.check_fits(found.shape, found.dtype, where)
         is_8_bit = found.dtype == np.uint8
         with np.errstate(over="ignore"):
             wanted = np.uint8 if is_8_bit else np.float32
@@ -113,12 +149,19 @@ class Predictor:
             raise ModelError(
                 f"{where}: row {row} holds a number that is not finite in 32 bits"
             )
-        return torch.from_numpy(fitting)
+        tensor = torch.from_numpy(fitting)
+        if are_features or self.backbone is None:
+            return tensor
+        return self._in_batches(tensor, self.backbone)
+
+    def _are_features(self, values: NDArray[Any]) -> bool:
+        width = self.record.features
+        return values.dtype == np.float32 and values.shape[1:] == (width,)
 
     def check_fits(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], where: str = "x"
     ) -> None:
-        """Refuse an array of another type or shape than the model has learned from.
+        """Refuse an array of another type or shape than the model takes.
 
         :param shape: the array's shape, one input per row.
         :param dtype: its type.
@@ -135,8 +178,7 @@ class Predictor:
             )
         if (dtype == np.uint8) != (self.record.input_type == "uint8"):
             raise ModelError(
-                f"{where} is {dtype}, but the model has learned from "
-                f"{self.record.input_type}"
+                f"{where} is {dtype}, but the model takes {self.record.input_type}"
             )
 
     @torch.inference_mode()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from udil_avalanche.benchmarks.arrays import array_samples
+from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.folders import PARTS, image_domain, image_domains
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData, Findings
@@ -24,6 +25,7 @@ from udil_avalanche.data.image_listing import SUFFIXES
 from udil_avalanche.data.natural_order import natural
 from udil_avalanche.data.scenario import Domain
 from udil_avalanche.learner.version import Reserve
+from udil_avalanche.models.backbones import Backbone
 
 
 @dataclass
@@ -34,12 +36,14 @@ class NewDomain:
     :param train: the samples to train on.
     :param reserve: samples that are held out; may be empty.
     :param digest: tells these data from others.
+    :param backbone: what has made features of images, if the samples are features.
     """
 
     name: str
     train: Domain
     reserve: Reserve
     digest: str
+    backbone: Backbone | None = None
 
 
 def kind_of(path: Path) -> str:
@@ -66,6 +70,7 @@ def read_samples(
     order: str | None = None,
     verify_images: bool = True,
     skip_invalid: bool = False,
+    features: FrozenFeatures | None = None,
 ) -> list[DomainSamples]:
     """The labelled samples of every domain in a file or a folder: one domain
     (``<class>/<image>`` or a ``.npz`` file), or a root with several.
@@ -75,6 +80,7 @@ def read_samples(
     :param order: names of the domains to read, separated by commas; all if ``None``.
     :param verify_images: decode every image now.
     :param skip_invalid: leave out invalid samples instead of refusing the data.
+    :param features: take these features of images instead of the images.
     :raises BadData: if they cannot be learned from.
     """
     findings = Findings(skip_invalid)
@@ -89,7 +95,7 @@ def read_samples(
             chosen_domains([path.name], order, 0, path)
         else:
             domains = image_domains(path, findings, order=order)
-        samples = image_samples(domains, image_size, findings, verify_images)
+        samples = image_samples(domains, image_size, findings, verify_images, features)
     for domain in samples:
         domain.leave_out_untrained_classes(findings)
     findings.settle()
@@ -131,6 +137,7 @@ def new_domain(
     share: float = 0.2,
     stratified: bool = False,
     seed: int = 0,
+    backbone: Backbone | None = None,
 ) -> NewDomain:
     """A domain to learn: its labels by the model's classes, and its reserve held out.
 
@@ -144,6 +151,7 @@ def new_domain(
     :param share: the largest share of the samples to hold out.
     :param stratified: hold out the same share of every class.
     :param seed: seed of the draws.
+    :param backbone: what has made features of images, if the samples are features.
     :raises BadData: if a class is unknown or there are too few samples.
     """
     position = {name: k for k, name in enumerate(classes)}
@@ -181,7 +189,8 @@ def new_domain(
         samples.name,
         taken,
         Reserve(_inputs(kept), labels[held_out]),
-        _digest(taken, names),
+        _digest(taken, names, of_images=backbone is not None),
+        backbone,
     )
 
 
@@ -223,11 +232,14 @@ def _inputs(domain: Domain) -> Tensor:
     return domain.batch(torch.arange(len(domain)))[0]
 
 
-def _digest(domain: Domain, names: Sequence[str]) -> str:
-    """Tells data from others: arrays by their numbers, image files by their paths,
-    sizes and times, so that they need not all be read."""
+def _digest(domain: Domain, names: Sequence[str], of_images: bool) -> str:
+    """Tells data from others: arrays by their numbers, features by the images that they
+    are of, image files by their paths, sizes and times, so that they need not all be
+    read."""
     digest = hashlib.sha256(repr(list(names)).encode())
-    if isinstance(domain, ImageFiles):
+    if isinstance(domain, DomainTensors) and of_images:
+        digest.update(domain.content.encode())
+    elif isinstance(domain, ImageFiles):
         for file in domain.files:
             found = Path(file).stat()
             digest.update(f"{file} {found.st_size} {found.st_mtime_ns}\n".encode())

@@ -10,12 +10,16 @@ from typing import Any
 
 import torch
 from avalanche.training.plugins import EvaluationPlugin
+from torch import Tensor, nn
 
 from udil_avalanche.data.scenario import DomainScenario
 from udil_avalanche.errors import ModelError, SettingsError
+from udil_avalanche.learner.architecture import from_scratch
 from udil_avalanche.learner.reading import NewDomain
 from udil_avalanche.learner.version import DomainRecord, Version, VersionRecord
+from udil_avalanche.models.heads import ClosedFormHead
 from udil_avalanche.plugins import FiniteLossPlugin
+from udil_avalanche.plugins.loaders.image_loader import lost_workers_explained
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
@@ -79,7 +83,8 @@ def learn_domain(
     with _torch_as_in_a_run(settings):
         if before is None:
             seed_all(settings.seed)
-        strategy, experience = _strategy(domain, settings, len(classes), plugins)
+        start = settings if before is None else from_scratch(settings)
+        strategy, experience = _strategy(domain, start, len(classes), plugins)
         saving = None if resumable is None else _saving(resumable, log)
         state = None if saving is None else saving.states.read()
         if state is None and before is not None:
@@ -89,7 +94,8 @@ def learn_domain(
             strategy.plugins.append(saving)
             if state is not None:
                 saving.resume(strategy, state)
-        strategy.train(experience)
+        with lost_workers_explained():
+            strategy.train(experience)
         log.tick()
         return Version(
             record=VersionRecord(
@@ -104,8 +110,7 @@ def learn_domain(
                     ),
                 ],
                 classes=list(classes),
-                input_shape=list(domain.reserve.inputs.shape[1:]),
-                input_type=_type_of(domain),
+                **_inputs_of(domain),
                 reserve=reserve,
                 data=domain.digest,
                 settings=as_dict(settings),
@@ -115,13 +120,14 @@ def learn_domain(
                 forgotten=[] if before is None else before.record.forgotten,
                 software=versions(),
             ),
-            weights=_copied(evaluated_model(strategy).state_dict()),
+            weights=_copied(_weights_to_predict(evaluated_model(strategy))),
             state=_copied(strategy_state(strategy)),
             generators=generator_states(),
             reserves={
                 **({} if before is None else before.reserves),
                 **({domain.name: domain.reserve} if len(domain.reserve) else {}),
             },
+            backbone=_copied(domain.backbone.state_dict() if domain.backbone else {}),
         )
 
 
@@ -131,21 +137,10 @@ def require_sequential(settings: RunSettings) -> None:
     :param settings: the settings of the training.
     :raises ModelError: with what to use instead.
     """
-    method = METHODS[settings.strategy]
-    if method.is_joint:
+    if METHODS[settings.strategy].is_joint:
         raise ModelError(
             f"{settings.strategy} trains on all domains at once and cannot learn one "
             "more: choose another strategy, such as UDIL"
-        )
-    if method.build_head is not None:
-        raise ModelError(
-            f"{settings.strategy} has no model that lives on yet: choose another "
-            "strategy, such as UDIL, or use it by udil-run run"
-        )
-    if getattr(settings, "frozen", False):
-        raise ModelError(
-            "frozen=true: a model that lives on has no frozen network yet: write the "
-            "features by udil-run embed, and learn from those"
         )
 
 
@@ -159,8 +154,9 @@ def _require_fitting(
             f"a memory of {settings.memory} samples has no room for one of each of "
             f"{n_domains} domains: learn a new model with a larger memory"
         )
+    given = _inputs_of(domain)
     wanted = f"{known.input_type} of shape {tuple(known.input_shape)}"
-    found = f"{_type_of(domain)} of shape {tuple(domain.reserve.inputs.shape[1:])}"
+    found = f"{given['input_type']} of shape {tuple(given['input_shape'])}"
     if found != wanted:
         raise ModelError(
             f"the inputs of {domain.name} are {found}, but the model has learned from "
@@ -168,8 +164,32 @@ def _require_fitting(
         )
 
 
-def _type_of(domain: NewDomain) -> str:
-    return str(domain.reserve.inputs.dtype).removeprefix("torch.")
+def _inputs_of(domain: NewDomain) -> dict[str, Any]:
+    """What a version's record says about its inputs."""
+    if domain.backbone is not None:
+        size = domain.backbone.image_size
+        return {
+            "input_shape": [3, size, size],
+            "input_type": "uint8",
+            "features": domain.backbone.width,
+        }
+    inputs = domain.reserve.inputs
+    return {
+        "input_shape": list(inputs.shape[1:]),
+        "input_type": str(inputs.dtype).removeprefix("torch."),
+    }
+
+
+def _weights_to_predict(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a model, without the sums that a classifier in closed form keeps
+    to learn on."""
+    sums = {
+        f"{name}.{each}"
+        for name, part in model.named_modules()
+        if isinstance(part, ClosedFormHead)
+        for each in part.SUMS
+    }
+    return {key: each for key, each in model.state_dict().items() if key not in sums}
 
 
 @contextmanager
@@ -251,7 +271,7 @@ def _measured(strategy: Strategy, before: Version | None) -> dict[str, Any]:
 def _copied(tree: Any) -> Any:
     """Nested dictionaries and lists with copies of their tensors, on the CPU."""
     match tree:
-        case torch.Tensor():
+        case Tensor():
             return tree.detach().cpu().clone()
         case dict():
             return {key: _copied(value) for key, value in tree.items()}

@@ -32,7 +32,7 @@ class VersionRecord:
     :param domain: the domain that was learned.
     :param domains: all domains so far, in the order in which the memory has them.
     :param classes: the names of the classes, in the order of the model's outputs.
-    :param input_shape: the shape of one input.
+    :param input_shape: the shape of one input, as users give it.
     :param input_type: the inputs' type: ``uint8`` or ``float32``.
     :param reserve: the most samples of a domain that are held out.
     :param data: a digest of the data that were learned.
@@ -46,6 +46,9 @@ class VersionRecord:
     :param aside: why the version was not made the current one, if it was not.
     :param forgotten: domains whose samples were removed on request.
     :param software: the software and the machine.
+    :param features: the length of a feature vector, if a frozen backbone makes features
+        of the inputs: the model is learned from these, and memory and reserve hold
+        them.
     """
 
     number: int
@@ -66,6 +69,17 @@ class VersionRecord:
     aside: str | None = None
     forgotten: list[str] = field(default_factory=list)
     software: dict[str, Any] = field(default_factory=dict)
+    features: int | None = None
+
+    @property
+    def learned_shape(self) -> tuple[int, ...]:
+        """The shape of what is learned from, and what memory and reserve hold."""
+        return tuple(self.input_shape) if self.features is None else (self.features,)
+
+    @property
+    def learned_type(self) -> str:
+        """Its type: ``uint8`` or ``float32``."""
+        return self.input_type if self.features is None else "float32"
 
     @property
     def names(self) -> list[str]:
@@ -90,7 +104,7 @@ class VersionRecord:
 class Reserve:
     """Samples of a domain that were never trained on.
 
-    :param inputs: as they were stored, one per row.
+    :param inputs: as the model learns from them, one per row.
     :param labels: the class of each.
     """
 
@@ -106,11 +120,13 @@ class Version:
     """A version with its tensors.
 
     :param record: what there is to know about it.
-    :param weights: the weights of the model that predicts.
+    :param weights: the weights of the model that predicts, from inputs or from features
+        of them.
     :param state: what the strategy needs to continue, the memory included, as
         :func:`~udil_avalanche.runs.state.strategy_state.strategy_state` has it.
     :param generators: the random generators after the last step.
     :param reserves: the reserve of each domain that has one, by its name.
+    :param backbone: the weights of the frozen backbone; none without one.
     """
 
     record: VersionRecord
@@ -118,3 +134,4 @@ class Version:
     state: dict[str, Any]
     generators: dict[str, Any]
     reserves: dict[str, Reserve]
+    backbone: dict[str, Tensor] = field(default_factory=dict)

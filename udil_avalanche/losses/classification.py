@@ -7,8 +7,11 @@ from torch.nn import functional as F
 def classification_loss(
     logits: Tensor, labels: Tensor, reduction: str = "mean"
 ) -> Tensor:
-    r"""Cross-entropy between the true label and the predicted probabilities,
-    :math:`\hat\ell_X(h)` of Definition 4.1.
+    r"""Cross-entropy between the true label and the predicted probabilities (Definition
+    4.1):
+
+    .. math::
+        \hat\ell_X(h) = \frac{1}{|X|} \sum_{x \in X} -\log [h(x)]_{f(x)}
 
     :param logits: outputs of h before the softmax, one row per sample.
     :param labels: true classes.

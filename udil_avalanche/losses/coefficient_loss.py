@@ -7,7 +7,10 @@ from udil_avalanche.theory.coefficients import Omega
 
 
 def coefficient_loss(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
-    """Equation (V_0-1): the part of the bound that depends on the coefficients.
+    r"""Equation (V_0-1): the part of the bound that depends on the coefficients,
+    :math:`V_{0-1} = g(h, H_{t-1}, \Omega) - \hat\epsilon_t(h)` with
+    :math:`\hat\epsilon_i(H_{t-1})` in place of :math:`\epsilon_i(H_{t-1})` and the
+    empirical divergence. See :func:`~udil_avalanche.theory.bound.unified_bound` for g.
 
     :param omega: the coefficients.
     :param estimates: errors, disagreements and divergences, constants here.

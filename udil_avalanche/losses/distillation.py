@@ -10,8 +10,12 @@ def distillation_loss(
     reduction: str = "mean",
     temperature: float = 1.0,
 ) -> Tensor:
-    r"""Cross-entropy between the history model's probabilities and the predicted ones,
-    :math:`\hat\ell_X(h, H_{t-1})` of Definition 4.2.
+    r"""Cross-entropy between the history model's probabilities and the predicted ones
+    (Definition 4.2):
+
+    .. math::
+        \hat\ell_X(h, H_{t-1}) = \frac{1}{|X|} \sum_{x \in X}
+            -\sum_{j=1}^K [H_{t-1}(x)]_j \log [h(x)]_j
 
     Of a sample that H_{t-1} was trained on, its probabilities at temperature 1 say
     hardly more than the label. A higher temperature also compares the other classes;

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 class Memory(ABC):
@@ -29,6 +30,20 @@ class Memory(ABC):
     def __len__(self) -> int:
         return len(self.domains)
 
+    def with_width_of(self, new: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """The stored fields and those of samples to be added, with the same number of
+        values per sample. Outputs that are stored with the samples may have got more,
+        for further classes of the model; they are filled up by NaN.
+
+        :param new: the fields of the samples to be added.
+        """
+        pairs = [
+            _same_width(stored, added)
+            for stored, added in zip(self.fields[1:], new[1:], strict=True)
+        ]
+        stored, added = ([each[k] for each in pairs] for k in (0, 1))
+        return [self.fields[0], *stored], [new[0], *added]
+
     @property
     def labels(self) -> Tensor:
         """The class of each sample."""
@@ -42,6 +57,10 @@ class Memory(ABC):
     @abstractmethod
     def start_domain(self) -> None:
         """Prepare for a new domain."""
+
+    @abstractmethod
+    def reopen_domain(self) -> None:
+        """Prepare for more samples of the last domain."""
 
     @abstractmethod
     def sample(self, size: int) -> Tensor:
@@ -68,3 +87,14 @@ class Memory(ABC):
         self.fields = [field.to(device) for field in state["fields"]]
         self.domains = state["domains"].to(device)
         self.n_domains = state["n_domains"]
+
+
+def _same_width(stored: Tensor, added: Tensor) -> tuple[Tensor, Tensor]:
+    if stored.shape[1:] == added.shape[1:]:
+        return stored, added
+    width = max(stored.shape[-1], added.shape[-1])
+    stored, added = (
+        F.pad(each, (0, width - each.shape[-1]), value=torch.nan)
+        for each in (stored, added)
+    )
+    return stored, added

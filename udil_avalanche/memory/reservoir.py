@@ -15,6 +15,9 @@ class ReservoirMemory(Memory):
     How many samples of a domain it holds is random, and on average proportional to the
     samples seen of that domain. A sample seen in several epochs counts several times.
 
+    :class:`~udil_avalanche.BalancedReplayPlugin` and :class:`~udil_avalanche.DERPlugin`
+    keep one if ``reservoir`` is true.
+
     :param max_size: \|M\|, samples over all domains.
     """
 
@@ -29,14 +32,19 @@ class ReservoirMemory(Memory):
         """Count the samples that follow as those of a new domain."""
         self.n_domains += 1
 
+    def reopen_domain(self) -> None:
+        """Count the samples that follow as those of the last domain."""
+
     def add(self, fields: list[Tensor]) -> None:
         """Offer samples of the current domain to the memory.
 
         :param fields: x, y and what follows, one row per sample.
         """
         domains = torch.full_like(fields[1], self.n_domains - 1)
-        rows = [*fields, domains]
         free = self.max_size - len(self)
+        if self.n_seen > 0:
+            self.fields, fields = self.with_width_of(fields)
+        rows = [*fields, domains]
         if self.n_seen == 0:
             *self.fields, self.domains = (field[:free].clone() for field in rows)
         elif free > 0:

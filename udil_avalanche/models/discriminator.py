@@ -11,6 +11,8 @@ from udil_avalanche.models.mlp import linear_relu
 class DomainDiscriminator(nn.Module):
     """The discriminator d: two hidden layers and one output per domain.
 
+    :class:`~udil_avalanche.DiscriminatorPlugin` makes and trains it.
+
     :param embedding_size: number of values of one embedding.
     :param n_domains: number of domains to distinguish.
     :param hidden: width of the hidden layers.

@@ -39,5 +39,5 @@ class ImageInput(nn.Module):
             all three.
         """
         if x.dtype == torch.uint8:
-            x = x.float().div_(255)
+            x = x.to(self.mean.dtype).div_(255)
         return (x - self.mean).div_(self.std)

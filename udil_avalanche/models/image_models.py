@@ -41,6 +41,11 @@ def image_model(
     tested. With separate forward passes, each part would be normalised by itself, which
     never happens to a test sample.
 
+    ::
+
+        model = image_model("resnet18", n_classes=7, image_size=64)
+        logits = model(torch.zeros(2, 3, 64, 64, dtype=torch.uint8))
+
     :param name: name of a network of torchvision or timm, or ``efficientnet_lite0``.
     :param n_classes: number of classes.
     :param image_size: width and height of the images.

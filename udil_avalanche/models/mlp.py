@@ -9,6 +9,11 @@ class EncoderPredictor(nn.Module):
     """A model h = p o e. It has the interface of Avalanche's ``BaseModel``, so that
     Avalanche's plugins that work on features, such as ``LFLPlugin``, accept it.
 
+    Any two modules will do::
+
+        encoder = nn.Sequential(nn.Flatten(), nn.Linear(784, 64), nn.ReLU())
+        model = EncoderPredictor(encoder, nn.Linear(64, 10))
+
     :param encoder: e, maps inputs to embeddings.
     :param predictor: p, maps embeddings to class logits.
     """
@@ -38,6 +43,11 @@ def mlp(
 ) -> EncoderPredictor:
     """The multi-layer perceptron for permuted and rotated MNIST, that of DER++ with 800
     hidden units: e is its two hidden layers, p its linear classifier.
+
+    ::
+
+        model = mlp(input_size=100, n_classes=2, hidden=200)
+        logits = model(torch.randn(8, 100))
 
     :param input_size: number of values of one input, which may have any shape.
     :param n_classes: number of classes.

@@ -41,7 +41,10 @@ class Standardise(nn.Module):
     deviations becomes 17.
 
     The statistics are a part of the model. Every copy of it standardises in the same
-    way, saved weights include them, and no later domain changes them.
+    way, saved weights include them, and no later domain changes them::
+
+        first = 5 * torch.randn(500, 8) + 20
+        model = nn.Sequential(Standardise.from_samples(first), nn.Linear(8, 2))
 
     :param centre: what to subtract; of the shape of an input, or one that broadcasts.
     :param scale: what to divide by, of the same shape; positive.
@@ -118,7 +121,7 @@ def _centre_and_scale(values: Tensor) -> Tensor:
         centre, scale = median, constant if constant > 0 else torch.ones_like(median)
     # In single precision 1 / scale must be finite.
     found = torch.stack([centre, scale.clamp(_LIMITS.tiny, _LIMITS.max)])
-    return found.float()
+    return found.to(torch.get_default_dtype())
 
 
 def standardised(model: EncoderPredictor, samples: Tensor) -> EncoderPredictor:

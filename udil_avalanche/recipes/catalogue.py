@@ -107,7 +107,8 @@ METHODS = Catalogue(
         *(NCM, SLDA, RIDGE, JOINT),
     ],
 )
-"""All methods by name."""
+"""All methods by name, those of other packages too: ``METHODS["DER++"].settings`` is the
+class of its settings. See :doc:`/add_a_method`."""
 
 BENCHMARKS = Catalogue(
     BenchmarkRecipe,
@@ -123,4 +124,4 @@ BENCHMARKS = Catalogue(
         ARRAYS,
     ],
 )
-"""All benchmarks by name."""
+"""All benchmarks by name, those of other packages too. See :doc:`/add_a_benchmark`."""

@@ -23,6 +23,8 @@ from udil_avalanche.recipes.types import (
 class MethodRecipe:
     """A method: its settings, and how it is built.
 
+    :doc:`/add_a_method` builds one from beginning to end.
+
     :param name: what it is called on the command line and in tables.
     :param settings: what it adds to the settings of every run; the first line of the
         docstring is what ``--list`` shows.
@@ -54,6 +56,8 @@ def _inputs_themselves(settings: RunSettings, benchmark: DomainScenario) -> Modu
 @dataclass(frozen=True)
 class BenchmarkRecipe:
     """A benchmark: its settings, and how its domains and its model are built.
+
+    :doc:`/add_a_benchmark` builds one from beginning to end.
 
     :param name: what it is called on the command line.
     :param title: what it is called in tables and pictures.

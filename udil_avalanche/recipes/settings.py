@@ -20,7 +20,12 @@ from udil_avalanche.errors import SettingsError
 
 
 class Role(Enum):
-    """What a setting changes. Written into its annotation; METHOD if none is."""
+    """What a setting changes. Written into its annotation; METHOD if none is.
+
+    Where the run writes its files does not change its result::
+
+        output: Annotated[str, Role.PLACE] = "runs"
+    """
 
     TASK = "what is learned"
     METHOD = "how it is learned"
@@ -31,6 +36,10 @@ class Role(Enum):
 class Was:
     """An earlier name of a setting, the oldest first. Old files may use it, and a run's
     identity keeps the oldest, so that runs made under it are found again.
+
+    The setting was called ``check`` before::
+
+        verify_images: Annotated[bool, Role.PLACE, Was("check")] = True
 
     :param name: the earlier name.
     """
@@ -43,6 +52,10 @@ class Before:
     """What runs had before a setting was added, where that is not its default. It goes
     for runs that do not know the setting, and a run's identity leaves it out.
 
+    Runs made before the setting existed did what ``False`` does today::
+
+        standardise: Annotated[bool, Before(False)] = True
+
     :param value: the value that gives what earlier versions did.
     """
 
@@ -54,7 +67,11 @@ FIRST_SEED_FOR_CHOOSING = 100
 
 
 class RunSettings(BaseModel):
-    """What every run has."""
+    """What every run has.
+
+    :func:`~udil_avalanche.resolve` makes the settings of a run. A method or a benchmark
+    adds its own by a subclass; :doc:`/add_a_method` shows one.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -125,7 +142,10 @@ class RunSettings(BaseModel):
 
 
 class NoMemorySettings(RunSettings):
-    """What the methods without a memory share."""
+    """What the methods without a memory share.
+
+    :doc:`/add_a_method` has a method whose settings inherit from it.
+    """
 
     memory: int = Field(0, ge=0, le=0)
     """this strategy keeps no samples"""

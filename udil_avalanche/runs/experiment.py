@@ -36,6 +36,7 @@ from udil_avalanche.evaluation.plots import (
 from udil_avalanche.evaluation.term_metrics import TermMetrics
 from udil_avalanche.files import atomic_write, remove_unfinished
 from udil_avalanche.plugins import DeadTrainingPlugin, FiniteLossPlugin
+from udil_avalanche.plugins.loaders.image_loader import lost_workers_explained
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_benchmark, build_model, build_strategy
@@ -98,7 +99,8 @@ def run(settings: RunSettings, say: Callable[[str], None] = logger.info) -> RunR
     with locked(folder.path), StopRequest() as stop:
         if not folder.holds(settings):
             try:
-                _learn(settings, benchmark, model, folder, stop, say)
+                with lost_workers_explained():
+                    _learn(settings, benchmark, model, folder, stop, say)
             except BadImage as error:
                 raise RunError(
                     f"{error}\nRepair or remove it, and start the same command again; "

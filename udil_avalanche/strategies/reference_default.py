@@ -24,6 +24,7 @@ from udil_avalanche.losses import (
     objective_scale,
     past_scale,
     spread,
+    supcon_loss,
 )
 from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.strategies.reference import Algorithm1, Losses
@@ -38,7 +39,8 @@ from udil_avalanche.theory.measured_divergence import measured_divergences
 class DefaultLoop(Algorithm1):
     """Algorithm 1 with UDIL's default: Omega is solved from honest estimates, the past
     weighs by how much of the new domain is known, the memory of domain i is distilled
-    from H_i, and the cross-domain term is gated. V_d and V_s are left out.
+    from H_i, the cross-domain term is gated, and V_s compares the samples of the
+    current domain. V_d is left out.
 
     The averaged weights that a run evaluates are not here: training does without them,
     but for H_t, which is the average then.
@@ -46,7 +48,7 @@ class DefaultLoop(Algorithm1):
 
     lambda_d: float = 0.0
     lambda_p: float = 0.03
-    lambda_s: float = 0.0
+    lambda_s: float = 0.3
     distillation_temperature: float = 2.0
     domain_sample: int = 512
     """Samples of a new domain that it is measured on."""
@@ -68,7 +70,10 @@ class DefaultLoop(Algorithm1):
     def _first(self, X_t: Tensor, y_t: Tensor) -> Iterator[Losses]:
         nothing = torch.zeros(())
         for x, y in self._batches(X_t, y_t):
-            yield classification_loss(self.h(x), y), nothing, nothing, nothing
+            embeddings = self.h.encoder(x)
+            V_l = classification_loss(self.h.predictor(embeddings), y)
+            V_s = supcon_loss(embeddings, y, spread(embeddings))
+            yield V_l, nothing, nothing, V_s
 
     def _later(self, X_t: Tensor, y_t: Tensor, t: int) -> Iterator[Losses]:
         h, memory, n_past = self.h, self.memory, t - 1
@@ -158,7 +163,9 @@ class DefaultLoop(Algorithm1):
                 n_past,
                 spread(memory_embeddings),
             )
-            yield V_l, nothing, V_p, nothing
+            current = embeddings[:n]
+            V_s = supcon_loss(current, y, spread(current))
+            yield V_l, nothing, V_p, V_s
 
 
 def _frozen(model: EncoderPredictor) -> EncoderPredictor:

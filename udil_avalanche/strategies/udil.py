@@ -23,7 +23,7 @@ from udil_avalanche.plugins.udil.omega import AdaptiveOmega, SolvedOmega
 from udil_avalanche.theory.unification import Preset
 
 PAPER: dict[str, Any] = {
-    "class_balanced_memory": False,
+    "stratified_memory": False,
     "c": 1.0,
     "solved": False,
     "honest": False,
@@ -34,6 +34,7 @@ PAPER: dict[str, Any] = {
     "lambda_d": 0.1,
     "lambda_p": 1.0,
     "lambda_s": 0.01,
+    "contrast_memory": True,
     "relative": False,
     "lr_discriminator": 1e-4,
     "hidden_discriminator": 800,
@@ -59,6 +60,11 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     After the domain, :class:`HistoryModelPlugin` keeps H_t, and the replay plugin
     rebalances the memory. The first domain is plain training with V_s.
 
+    Domains are told apart by the experiences that they come from: ``train`` on the same
+    experience again, or on further parts of it (Avalanche's online streams), goes on
+    with the last domain, see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`.
+
     The defaults are not the paper's formulas to the letter: they are what was best on
     data of many kinds, see ``docs/udil.md``. :data:`PAPER` has the arguments that give
     the paper's.
@@ -71,7 +77,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     :param encoder: name of the model's sub-module that is its encoder e.
     :param mem_size: \|M\|, the number of samples kept over all past domains.
     :param batch_size_mem: memory samples in each mini-batch.
-    :param class_balanced_memory: also balance each domain's samples over its classes.
+    :param stratified_memory: keep each domain's class frequencies in the memory.
     :param c: C, weight of the generalisation term in V_0-1. A larger C moves weight
         from the memory's few samples to the current domain's many (beta). ``None`` is
         the square root of \|M\|.
@@ -90,6 +96,8 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
     :param lambda_d: weight of the adversarial alignment V_d.
     :param lambda_p: weight of the past-embedding distillation V_p.
     :param lambda_s: weight of the supervised contrastive loss V_s.
+    :param contrast_memory: V_s compares the samples of all domains as in the paper;
+        otherwise those of the current domain, see :class:`SupConPlugin`.
     :param relative: measure the distances of V_p and V_s in units of the embeddings'
         :func:`~udil_avalanche.losses.spread`, and align gently, see
         :class:`DiscriminatorPlugin`.
@@ -120,7 +128,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         encoder: str = "encoder",
         mem_size: int = 400,
         batch_size_mem: int = 128,
-        class_balanced_memory: bool = True,
+        stratified_memory: bool = True,
         c: float | None = None,
         solved: bool = True,
         honest: bool = True,
@@ -130,7 +138,8 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         distillation_temperature: float = 2.0,
         lambda_d: float = 0.0,
         lambda_p: float = 0.03,
-        lambda_s: float = 0.0,
+        lambda_s: float = 0.3,
+        contrast_memory: bool = False,
         relative: bool = True,
         temperature: float = 1.0,
         cross_domain_threshold: float | None = None,
@@ -158,9 +167,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
             if solved and preset is None
             else AdaptiveOmega(lr_coefficients, preset.coefficients if preset else None)
         )
-        self.replay = BalancedReplayPlugin(
-            mem_size, batch_size_mem, class_balanced_memory
-        )
+        self.replay = BalancedReplayPlugin(mem_size, batch_size_mem, stratified_memory)
         self.history = HistoryModelPlugin(self.replay, encoder, flip, own_history)
         uses_beta = preset is None or preset.coefficients(2)[1] > 0
         self.discriminator = (
@@ -200,6 +207,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
             lambda_s=lambda_s,
             temperature=temperature,
             relative=relative,
+            current_only=None if contrast_memory else self.replay,
             encoder=encoder,
         )
         parts = [
@@ -232,5 +240,6 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
 
     def check_model_and_optimizer(self, **kwargs: Any) -> None:
         """Adapt model and optimizer to the domain."""
-        reset = {"reset_optimizer_state": self.reset_optimizer}
+        is_new = not self.replay.domain.continues(self.experience)
+        reset = {"reset_optimizer_state": self.reset_optimizer and is_new}
         super().check_model_and_optimizer(**(reset | kwargs))

@@ -118,8 +118,18 @@ def bound_terms(
 
 
 def unified_bound(omega: Omega, estimates: BoundEstimates, c: float) -> Tensor:
-    """Theorem 3.4: g(h, H_{t-1}, Omega), which bounds the sum of the errors on all
-    domains.
+    r"""Theorem 3.4: :math:`g(h, H_{t-1}, \Omega)`, which bounds the sum of the errors
+    on all domains, :math:`\sum_{i=1}^t \epsilon_i(h) \le g`:
+
+    .. math::
+        g = & \sum_{i=1}^{t-1} [\gamma_i \hat\epsilon_i(h)
+              + \alpha_i \hat\epsilon_i(h, H_{t-1})]
+            + \hat\epsilon_t(h)
+            + \Big(\sum_{i=1}^{t-1} \beta_i\Big) \hat\epsilon_t(h, H_{t-1}) \\
+            & + \frac12 \sum_{i=1}^{t-1} \beta_i d_{H \Delta H}(D_i, D_t)
+            + \sum_{i=1}^{t-1} (\alpha_i + \beta_i) \epsilon_i(H_{t-1}) \\
+            & + C \sqrt{\frac{(1 + \sum_{i=1}^{t-1} \beta_i)^2}{N_t}
+            + \sum_{i=1}^{t-1} \frac{(\gamma_i + \alpha_i)^2}{\tilde N_i}}
 
     :param omega: the coefficients.
     :param estimates: errors, disagreements and divergences.

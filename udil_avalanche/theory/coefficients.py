@@ -20,8 +20,8 @@ class Omega(NamedTuple):
 
 
 def softmax_coefficients(logits: Tensor) -> Omega:
-    """Omega as the softmax of three logits per past domain (appendix C.1), which keeps
-    alpha_i + beta_i + gamma_i = 1 and all of them positive.
+    r"""Omega as the softmax of three logits per past domain (appendix C.1), which keeps
+    :math:`\alpha_i + \beta_i + \gamma_i = 1` and all of them positive.
 
     :param logits: one row of three per past domain.
     """

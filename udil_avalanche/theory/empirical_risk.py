@@ -17,9 +17,10 @@ def disagreement(predicted: Tensor, reference: Tensor) -> Tensor:
 
 
 def empirical_risks(differs: Tensor, domains: Tensor, n_domains: int) -> Tensor:
-    r"""Definition 3.1 for the past domains: :math:`\hat\epsilon_{D_i}(h)`, the average
-    of the indicator over what the memory holds of each domain; 0 for a domain without
-    a sample.
+    r"""Definition 3.1 for the past domains: the average of the indicator over what the
+    memory holds of each domain,
+    :math:`\hat\epsilon_{D_i}(h) = \frac{1}{\tilde N_i} \sum_{x \in \tilde X_i}
+    1_{h(x) \ne f_i(x)}`; 0 for a domain without a sample.
 
     :param differs: :func:`disagreement` on samples of past domains.
     :param domains: domain of each of them, counted from 0.

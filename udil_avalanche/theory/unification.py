@@ -78,3 +78,5 @@ PRESETS = {
     "ESM-ER": Preset(esm_er),
     "BiC": Preset(bic),
 }
+"""The methods of the table by name: ``PRESETS["DER++"].coefficients(2)`` is (1/2, 0,
+1/2). :class:`~udil_avalanche.UDIL` takes one as ``preset``; see :doc:`/unification`."""

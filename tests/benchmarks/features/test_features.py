@@ -88,6 +88,18 @@ def test_any_number_of_processes_gives_the_same(
     torch.testing.assert_close(features, expected)
 
 
+def test_a_feature_does_not_depend_on_what_is_computed_with_it(tree: Path) -> None:
+    files = sorted(map(str, tree.rglob("*.png")))
+    network = backbone()
+
+    def features(some: list[str]) -> Tensor:
+        return torch.cat([batch.features for batch in embedded(some, network)])
+
+    together = features(files)
+    for n in (1, 3, 16, 17):
+        assert torch.equal(features(files[-n:]), together[-n:])
+
+
 def test_each_image_is_computed_once(
     tree: Path, tmp_path: Path, computed: list[str]
 ) -> None:

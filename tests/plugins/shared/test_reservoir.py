@@ -84,5 +84,5 @@ def test_an_empty_reservoir_is_plain_training(
 
 
 def test_a_reservoir_that_is_balanced_by_class_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be balanced by class"):
-        MemoryPlugin(class_balanced=True, reservoir=True)
+    with pytest.raises(ValueError, match="cannot be stratified by class"):
+        MemoryPlugin(stratified=True, reservoir=True)

@@ -7,11 +7,26 @@ from typing import Any
 import pytest
 import torch
 from avalanche.training.supervised import Naive
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
+from udil_avalanche.models import EncoderPredictor, NearestClassMean
 from udil_avalanche.plugins import DeadTrainingPlugin
 from udil_avalanche.recipes import METHODS
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
+from udil_avalanche.strategies import ClosedForm
+
+
+class Scale(nn.Module):
+    """Multiplies by a number."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.factor * x
 
 
 @pytest.fixture
@@ -76,6 +91,28 @@ def test_constant_outputs_are_said(train: Callable[..., Any]) -> None:
         "domain 1 was not learned: the model's outputs are the same for every sample; "
         "try another"
     ]
+
+
+def test_nothing_is_said_of_a_classifier_in_closed_form(
+    make_scenario: Callable[..., Any],
+    make_model: Callable[[], Any],
+    silent: Callable[..., Any],
+) -> None:
+    """Its logits are distances, in which the cross-entropy can be any number."""
+    said: list[str] = []
+    encoder = nn.Sequential(make_model().encoder, Scale(100))
+    strategy = ClosedForm(
+        model=EncoderPredictor(encoder, NearestClassMean(16, 3)),
+        train_mb_size=16,
+        evaluator=silent(),
+        plugins=[DeadTrainingPlugin(say=said.append)],
+    )
+    for experience in make_scenario(3).train_stream:
+        strategy.train(experience)
+    x = torch.stack([x for x, *_ in experience.dataset])
+    y = torch.tensor([y for _, y, *_ in experience.dataset])
+    assert cross_entropy(strategy.model(x), y) > 10
+    assert said == []
 
 
 def test_training_is_the_same_with_and_without_it(train: Callable[..., Any]) -> None:

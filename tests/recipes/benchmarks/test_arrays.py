@@ -26,7 +26,7 @@ WRITTEN_BEFORE = {"optimizer": "adam", "lr": 1e-3, "clip_norm": None, "anneal": 
 WRITTEN_BEFORE_BY = {
     "UDIL": {
         "coefficients": "learned",
-        "class_balanced_memory": False,
+        "stratified_memory": False,
         "C": 5,
         "lambda_d": 0.1,
         "lambda_p": 0.01,

@@ -14,6 +14,9 @@ from udil_avalanche.data.image_reading import BadImage, read_image
 from udil_avalanche.models.backbones import Backbone
 
 BATCH_SIZE = 16
+"""Images that the network sees at once, always: how it rounds depends on their number,
+but on nothing else about the other images. So a feature is the same, bit for bit,
+whatever it was computed together with."""
 
 
 class Embedded(NamedTuple):
@@ -76,7 +79,9 @@ def embedded(
         for batch in arriving:
             if not on_cpu:
                 images = batch.features.to(device)
-                features = backbone(images).cpu() if len(images) else torch.empty(0)
+                features = torch.empty(0)
+                if len(images):
+                    features = _features(backbone, images).cpu()
                 batch = batch._replace(features=features)
             yield batch
     finally:
@@ -115,5 +120,12 @@ class _Batches(Dataset[Embedded]):
             return Embedded([], torch.empty(0), faults)
         pixels = torch.from_numpy(np.stack(list(images.values())))
         batch = pixels.permute(0, 3, 1, 2).contiguous()
-        made = batch if self._backbone is None else self._backbone(batch)
+        made = batch if self._backbone is None else _features(self._backbone, batch)
         return Embedded(list(images), made, faults)
+
+
+def _features(backbone: Backbone, images: Tensor) -> Tensor:
+    """The features of at most :data:`BATCH_SIZE` images."""
+    blank = images.new_zeros(BATCH_SIZE - len(images), *images.shape[1:])
+    features: Tensor = backbone(torch.cat([images, blank]))
+    return features[: len(images)].contiguous()

@@ -1,5 +1,7 @@
 """Domains of image files as domains of features."""
 
+import hashlib
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -31,6 +33,11 @@ SHOWN_FROM = 200
 class FrozenFeatures:
     """The features of image files by a backbone that does not change, each computed
     once and kept in a cache.
+
+    Domains of features instead of images::
+
+        features = FrozenFeatures(make_backbone("efficientnet_lite0"), "data/features")
+        benchmark = folders("photos", features=features)
 
     :param backbone: maps images to features.
     :param cache: folder to keep them in.
@@ -88,6 +95,7 @@ class FrozenFeatures:
             labels,
             slot,
             make_some=partial(_some_rows, self.store, digests),
+            content=hashlib.sha256("".join(digests).encode()).hexdigest(),
         )
 
     def rows(self, files: Sequence[str]) -> Tensor:
@@ -110,6 +118,7 @@ class FrozenFeatures:
             digests.clear()
             rows.clear()
 
+        console = Console(stderr=True, force_terminal=sys.stderr.isatty())
         progress = Progress(
             TextColumn(f"features by {self.backbone.name}"),
             BarColumn(),
@@ -117,9 +126,9 @@ class FrozenFeatures:
             TextColumn("images,"),
             TimeRemainingColumn(),
             TextColumn("left"),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
-            disable=len(files) < SHOWN_FROM,
+            disable=len(files) < SHOWN_FROM or not console.is_terminal,
         )
         with progress:
             task = progress.add_task("", total=len(files))

@@ -31,6 +31,9 @@ class FeatureStore:
     that was moved, renamed or copied keeps its own. Each file in it holds the features
     of some images and is complete or missing.
 
+    :class:`~udil_avalanche.FrozenFeatures` looks features up in it and adds what is
+    missing.
+
     :param cache: folder for the features of all backbones.
     :param backbone: what the features are computed by.
     """

@@ -59,9 +59,14 @@ def load_fashion_mnist(
     The files may be plain or ``.gz``, in ``root/FashionMNIST/raw``, where torchvision
     keeps them. Afterwards they are there unpacked.
 
+    ::
+
+        clothes = load_fashion_mnist("data")
+        print(clothes.train_images.shape)
+
     :param root: the data folder; made if missing.
     :param sources: where to look, in this order, for what the folder lacks.
-    :raises DataUnavailable: if no source has the files.
+    :raises BadData: if no source has the files.
     """
     folder = Path(root) / "FashionMNIST" / "raw"
     in_data_folder = partial(FASHION_MNIST_FILES.from_folders, [folder])

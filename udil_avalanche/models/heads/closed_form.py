@@ -1,6 +1,7 @@
 """The base class of classifiers that are computed from sums over the samples."""
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +19,15 @@ class ClosedFormHead(nn.Module, ABC):
     order does not show in their rounding either.
 
     :meth:`observe` takes samples, :meth:`fit` then computes the classifier. The sums
-    are part of the saved state.
+    are part of the saved state; a head that only predicts can do without them, see
+    :meth:`drop_sums`.
 
     :param width: length of a feature vector.
     :param n_classes: number of classes.
     """
+
+    SUMS: ClassVar[tuple[str, ...]] = ("counts", "sums")
+    """The names of the sums."""
 
     counts: Tensor
     """Number of samples of each class."""
@@ -61,6 +66,11 @@ class ClosedFormHead(nn.Module, ABC):
         weight, bias = self.solution()
         self.linear.weight.copy_(weight)
         self.linear.bias.copy_(bias.where(self.counts > 0, UNSEEN))
+
+    def drop_sums(self) -> None:
+        """Keep what predicting needs, and nothing that only learning needs."""
+        for name in self.SUMS:
+            delattr(self, name)
 
     @abstractmethod
     def solution(self) -> tuple[Tensor, Tensor]:

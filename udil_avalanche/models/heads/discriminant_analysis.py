@@ -26,6 +26,8 @@ class DiscriminantAnalysis(ClosedFormHead):
     :param shrinkage: epsilon.
     """
 
+    SUMS = (*ClosedFormHead.SUMS, "squares")
+
     squares: Tensor
     """Sum of the outer products of all features."""
 

@@ -41,6 +41,8 @@ class RandomRidge(ClosedFormHead):
     projection: Tensor
     """W."""
 
+    SUMS = (*ClosedFormHead.SUMS, "squares")
+
     squares: Tensor
     """Sum of the outer products of all random features."""
 

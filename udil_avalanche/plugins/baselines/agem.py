@@ -32,7 +32,7 @@ class AGEMPlugin(MemoryPlugin):
 
     :param mem_size: \|M\|, samples over all domains.
     :param sample_size: memory samples in each step's draw.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class AGEMPlugin(MemoryPlugin):
         mem_size: int = 400,
         *,
         sample_size: int = 128,
-        class_balanced: bool = False,
+        stratified: bool = False,
     ) -> None:
-        super().__init__(mem_size, class_balanced)
+        super().__init__(mem_size, stratified)
         self.sample_size = positive("sample_size", sample_size)
 
     def after_backward(self, strategy: Strategy, **kwargs: Any) -> None:

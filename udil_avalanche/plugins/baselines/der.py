@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from udil_avalanche.models.growing import known_outputs
 from udil_avalanche.plugins.shared.checks import positive
 from udil_avalanche.plugins.shared.frozen import forward, frozen_copy
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
@@ -34,7 +35,7 @@ class DERPlugin(MemoryPlugin):
     :param alpha: weight of the distance to the stored logits.
     :param beta: weight of the loss on the labels.
     :param batch_size_mem: memory samples in each of the two draws.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     :param reservoir: fill the memory by reservoir sampling instead, as the paper does,
         with the logits of the step in which a sample is seen.
     """
@@ -48,10 +49,10 @@ class DERPlugin(MemoryPlugin):
         alpha: float = 0.5,
         beta: float = 1.0,
         batch_size_mem: int = 128,
-        class_balanced: bool = False,
+        stratified: bool = False,
         reservoir: bool = False,
     ) -> None:
-        super().__init__(mem_size, class_balanced, reservoir)
+        super().__init__(mem_size, stratified, reservoir)
         self.alpha = alpha
         self.beta = beta
         self.batch_size_mem = positive("batch_size_mem", batch_size_mem)
@@ -60,9 +61,11 @@ class DERPlugin(MemoryPlugin):
     def annotations(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
         """The logits of the model as it is when the samples enter the memory."""
         if self.memory.updated_every_step:
-            return [strategy.mb_output.detach()]
-        with torch.no_grad():
-            return [forward(frozen_copy(strategy.model), fields[0], fields[-1])]
+            logits = strategy.mb_output.detach()
+        else:
+            with torch.no_grad():
+                logits = forward(frozen_copy(strategy.model), fields[0], fields[-1])
+        return [known_outputs(strategy.model, logits)]
 
     def before_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Append two memory batches to the mini-batch."""
@@ -81,7 +84,7 @@ class DERPlugin(MemoryPlugin):
         current, first_logits, second_logits = torch.split(strategy.mb_output, sizes)
 
         stored_logits = self.memory.fields[-1][first]
-        logits_loss = F.mse_loss(first_logits, stored_logits)
+        logits_loss = _distance(first_logits, stored_logits)
         labels_loss = strategy._criterion(second_logits, self.memory.labels[second])
         strategy.loss += self.alpha * logits_loss + self.beta * labels_loss
         self.terms = {
@@ -92,3 +95,12 @@ class DERPlugin(MemoryPlugin):
         strategy.mb_output = current
         strategy.mbatch = [field[:n_current] for field in strategy.mbatch]
         self._draws = ()
+
+
+def _distance(logits: Tensor, stored: Tensor) -> Tensor:
+    """The mean squared distance, over the classes that the model had when the logits
+    were stored. Those of classes that came later are NaN."""
+    if logits.shape[1] == stored.shape[1] and not stored.isnan().any():
+        return F.mse_loss(logits, stored)
+    known = ~stored.isnan()
+    return F.mse_loss(logits[:, : stored.shape[1]][known], stored[known])

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from udil_avalanche.losses import classification_loss
 from udil_avalanche.plugins.shared.averaged_model import EmaModel, StableModelPlugin
+from udil_avalanche.plugins.shared.current_domain import CurrentDomain
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 
@@ -85,14 +86,18 @@ class ESMERPlugin(StableModelPlugin):
         """Updates of the running mean so far."""
         self.warmup_steps = 0
         """Steps of the warm-up that are left."""
+        self.domain = CurrentDomain()
+        """The domain in training. If the last one goes on, it is not warmed up again.
+        """
         self._stable_logits: Tensor | None = None
         self._weights = torch.zeros(0)
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Start the domain's warm-up and, in the first domain, the average."""
         super().before_training_exp(strategy, **kwargs)
-        steps = strategy.train_epochs * len(strategy.dataloader)
-        self.warmup_steps = round(self.warmup * steps)
+        if not self.domain.begin(strategy.experience):
+            steps = strategy.train_epochs * len(strategy.dataloader)
+            self.warmup_steps = round(self.warmup * steps)
 
     @torch.no_grad()
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
@@ -153,3 +158,16 @@ class ESMERPlugin(StableModelPlugin):
     def after_training_iteration(self, strategy: Strategy, **kwargs: Any) -> None:
         """Forget the mini-batch, so that an evaluation is not mistaken for training."""
         self._stable_logits = None
+
+    def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Count the domain as learned."""
+        self.domain.finish(strategy.experience)
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, with its model already loaded.
+        """
+        super().load_state_dict(state, strategy)
+        self.domain.forget()

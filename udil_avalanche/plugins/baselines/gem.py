@@ -47,13 +47,13 @@ class GEMPlugin(MemoryPlugin):
     :param mem_size: \|M\|, samples over all domains.
     :param margin: gamma of the paper, the smallest weight of a past domain's gradient
         in a projected step; above 0 it favours backward transfer.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     """
 
     def __init__(
-        self, mem_size: int = 400, *, margin: float = 0.5, class_balanced: bool = False
+        self, mem_size: int = 400, *, margin: float = 0.5, stratified: bool = False
     ) -> None:
-        super().__init__(mem_size, class_balanced)
+        super().__init__(mem_size, stratified)
         if margin < 0:
             raise ValueError(f"margin must not be negative, but it is {margin}.")
         self.margin = margin

@@ -2,8 +2,13 @@
 
 from typing import Any
 
+import torch
+from avalanche.models.utils import is_multi_task_module
+from torch import Tensor, nn
+
 from udil_avalanche.losses import distillation_loss
 from udil_avalanche.plugins.shared.checks import require_before
+from udil_avalanche.plugins.shared.frozen import forward
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.udil.history_model import HistoryModelPlugin
 
@@ -24,7 +29,9 @@ class LwFPlugin(Plugin):
     Deviations from the paper:
 
     1. One classifier serves all domains, as they have the same classes: there are no
-       heads of past tasks to distil, and no new head to warm up.
+       heads of past tasks to distil, and no new head to warm up. If the model has a
+       head for each task nevertheless, all heads that the teacher has are distilled; if
+       it grows, the classes that the teacher knows are.
     2. :math:`T^2` (Hinton et al., https://arxiv.org/abs/1503.02531) keeps the gradient
        from shrinking as T grows: the paper's loss weight
        :math:`\lambda_o` is :math:`\alpha T^2` here.
@@ -58,8 +65,28 @@ class LwFPlugin(Plugin):
         """Add the distillation to the model's loss."""
         if self.history.model is None:
             return
-        T = self.temperature
-        teacher = self.history.current_logits(strategy, len(strategy.mb_y))
-        loss = T**2 * distillation_loss(strategy.mb_output / T, teacher / T)
+        loss = torch.stack(
+            [
+                self._distilled(logits, teacher)
+                for logits, teacher in self._outputs(strategy, self.history.model)
+            ]
+        ).sum()
         strategy.loss += self.alpha * loss
         self.terms = {"lwf_distillation": loss.detach()}
+
+    def _outputs(
+        self, strategy: Strategy, teacher: nn.Module
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The logits of the model and of the teacher, for each head that the teacher
+        has."""
+        if not is_multi_task_module(teacher):
+            known = self.history.current_logits(strategy, len(strategy.mb_y))
+            return [(strategy.mb_output, known)]
+        own: Any = forward(strategy.model, strategy.mb_x, None)
+        with torch.no_grad():
+            taught: Any = forward(teacher, strategy.mb_x, None)
+        return [(own[task], logits) for task, logits in taught.items()]
+
+    def _distilled(self, logits: Tensor, teacher: Tensor) -> Tensor:
+        T, known = self.temperature, logits[:, : teacher.shape[1]]
+        return T**2 * distillation_loss(known / T, teacher / T)

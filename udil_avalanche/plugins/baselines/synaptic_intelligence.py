@@ -7,12 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from udil_avalanche.errors import RunError
+from udil_avalanche.models.growing import aligned
+from udil_avalanche.plugins.shared.past_plugin import PastPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.shared.stateful import StatefulPlugin
 from udil_avalanche.plugins.training.finite_loss import STEPS_BETWEEN_CHECKS
 
 
-class SynapticIntelligencePlugin(StatefulPlugin):
+class SynapticIntelligencePlugin(StatefulPlugin, PastPlugin):
     r"""SI (Zenke, Poole and Ganguli, Continual Learning Through Synaptic Intelligence,
     ICML 2017, https://arxiv.org/abs/1703.04200): the importance of a weight is how much
     its movement lowered the loss. With the path integral of domain t over its steps,
@@ -42,6 +44,10 @@ class SynapticIntelligencePlugin(StatefulPlugin):
        the same; the paper does not mention it.)
     2. The optimizer keeps its state between domains, unless the strategy resets it.
 
+    If the last domain goes on (see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`), its path goes
+    on from where it ended, with the surrogate from before that domain.
+
     :param c: strength of the surrogate. Plain SGD diverges if its learning rate times
         this times the largest :math:`\Omega` exceeds 1. Training stops with an error
         before the weights are no longer finite.
@@ -49,6 +55,7 @@ class SynapticIntelligencePlugin(StatefulPlugin):
     """
 
     saved = ("importance", "path_integral", "theta_star")
+    of_the_past = ("importance",)
 
     def __init__(self, c: float = 0.1, xi: float = 0.1) -> None:
         super().__init__()
@@ -65,10 +72,18 @@ class SynapticIntelligencePlugin(StatefulPlugin):
 
     @torch.no_grad()
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Start the path where the last domain ended."""
+        """Start the path where the last domain ended, unless it goes on."""
+        goes_on = self.begin_domain(strategy)
         for name, theta in _trained(strategy.model):
-            self.theta_star[name] = theta.clone()
-            self.path_integral[name] = torch.zeros_like(theta)
+            if not goes_on or name not in self.theta_star:
+                self.theta_star[name] = theta.clone()
+                self.path_integral[name] = torch.zeros_like(theta)
+            # The model may have grown: new weights start here.
+            nothing = torch.zeros_like(theta)
+            self.theta_star[name] = aligned(self.theta_star[name], theta)
+            self.path_integral[name] = aligned(self.path_integral[name], nothing)
+            if name in self.importance:
+                self.importance[name] = aligned(self.importance[name], nothing)
 
     @torch.no_grad()
     def after_backward(self, strategy: Strategy, **kwargs: Any) -> None:
@@ -120,6 +135,16 @@ class SynapticIntelligencePlugin(StatefulPlugin):
             past = self.importance.get(name, torch.zeros_like(new))
             self.importance[name] = (past + new).clamp(min=0)
         self.terms = {}
+        self.finish_domain(strategy)
+
+    def load_state_dict(self, state: dict[str, Any], strategy: Strategy) -> None:
+        """Continue from what :meth:`state_dict` returned.
+
+        :param state: the dictionary.
+        :param strategy: the strategy, with its model already loaded.
+        """
+        super().load_state_dict(state, strategy)
+        self.forget_domain()
 
 
 def _trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

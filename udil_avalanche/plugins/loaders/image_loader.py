@@ -3,7 +3,7 @@
 import ctypes
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,12 @@ from udil_avalanche.plugins.loaders.loader_plugin import LoaderPlugin
 
 PARENT_DEATH_SIGNAL = 1
 """Linux's name for the setting of prctl, from prctl.h."""
+
+WORKER_LOST = (
+    "a process that decodes images was ended from outside, perhaps because the machine "
+    "has too little memory\nTry fewer workers, workers=0, or a smaller batch_size; the "
+    "same command resumes from the last saved state"
+)
 
 
 @dataclass(eq=False)
@@ -92,17 +98,28 @@ def _next(arriving: Iterator[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     :raises RunError: if a worker was ended from outside.
     """
     try:
-        return next(arriving)
+        with lost_workers_explained():
+            return next(arriving)
     except BadImage as error:
         raise BadImage(str(error).rpartition("BadImage: ")[2].strip()) from None
+    except (OSError, EOFError) as error:
+        # The worker has ended while it handed over a tensor.
+        raise RunError(WORKER_LOST) from error
+
+
+@contextmanager
+def lost_workers_explained() -> Iterator[None]:
+    """Say in plain words that a worker was ended from outside. torch tells of it at any
+    moment, also between two mini-batches.
+
+    :raises RunError: if one was.
+    """
+    try:
+        yield
     except RuntimeError as error:
         if "DataLoader worker" not in str(error):
             raise
-        raise RunError(
-            "a process that decodes images was ended from outside, perhaps because the "
-            "machine has too little memory\nTry fewer workers, workers=0, or a smaller "
-            "batch_size; the same command resumes from the last saved state"
-        ) from error
+        raise RunError(WORKER_LOST) from error
 
 
 def _end_with_parent(worker: int) -> None:
@@ -127,6 +144,13 @@ class ImageLoaderPlugin(LoaderPlugin):
 
     Put it before plugins that replace the loader themselves. Datasets that are not made
     of image files keep their loader.
+
+    For the domains of :func:`~udil_avalanche.folders`::
+
+        benchmark = folders("photos", image_size=64)
+        model = image_model("resnet18", benchmark.n_classes, image_size=64)
+        plugins = [ImageLoaderPlugin(workers=2), RandomFlipPlugin()]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
 
     :param workers: processes that decode; 0 decodes in the training process.
     """

@@ -73,6 +73,12 @@ class TensorLoaderPlugin(LoaderPlugin):
 
     Put it first in the list of plugins, so that others can still replace the loader.
     Datasets that are not made of tensors keep their loader.
+
+    ::
+
+        plugins = [TensorLoaderPlugin(), BalancedReplayPlugin(mem_size=400)]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
+        strategy.train(hd_balls(domains=3).train_stream)
     """
 
     def _replace(self, strategy: Strategy, **settings: Any) -> None:

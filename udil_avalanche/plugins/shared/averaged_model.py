@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from udil_avalanche.models.growing import aligned, mask_values
 from udil_avalanche.plugins.shared.frozen import FrozenModel, frozen_copy
 from udil_avalanche.plugins.shared.plugin import Strategy
 from udil_avalanche.plugins.shared.stateful import StatefulPlugin
@@ -35,12 +36,27 @@ class EmaModel(FrozenModel):
         """Training steps so far."""
 
     def start(self, model: nn.Module) -> None:
-        """Copy the model, unless there is an average already.
+        """Copy the model, unless there is an average already. If the model has grown,
+        the average gets its new weights and keeps what it has of the others.
 
         :param model: the model that is trained.
         """
         if self.model is None:
             self.model = frozen_copy(model)
+        elif _shapes(self.model) != _shapes(model):
+            known, grown = self.model.state_dict(), frozen_copy(model)
+            grown.load_state_dict(
+                {
+                    name: aligned(known.get(name, values), values)
+                    for name, values in grown.state_dict().items()
+                }
+            )
+            self.model = grown
+        if mask_values(model):
+            # Classes that the model meets now are no longer masked.
+            for mine, new in zip(self.model.buffers(), model.buffers(), strict=True):
+                if not mine.is_floating_point():
+                    mine.copy_(new)
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
@@ -145,3 +161,7 @@ def evaluated_model(strategy: Strategy) -> nn.Module:
         if isinstance(plugin, StableModelPlugin) and plugin.stable.model is not None:
             return plugin.stable.model
     return strategy.model
+
+
+def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: values.shape for name, values in model.state_dict().items()}

@@ -1,6 +1,8 @@
 """Checks whose messages say how to correct a wrong setup."""
 
 from avalanche.core import BasePlugin
+from avalanche.models.utils import is_multi_task_module
+from torch import nn
 
 from udil_avalanche.plugins.shared.memory_plugin import MemoryPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
@@ -35,6 +37,40 @@ def require_past_domains_only(plugin: BasePlugin, replay: MemoryPlugin) -> None:
             f"{type(plugin).__name__} needs a memory of past domains that does not "
             f"change during a domain: create its replay plugin with reservoir=False."
         )
+
+
+def require_one_head(plugin: BasePlugin, model: nn.Module) -> None:
+    """Refuse a model with a head for each task.
+
+    :param plugin: the plugin that cannot use it.
+    :param model: the model.
+    :raises ValueError: if it has several heads.
+    """
+    if is_multi_task_module(model):
+        raise ValueError(
+            f"{type(plugin).__name__} needs one classifier for all domains, but "
+            f"{type(model).__name__} has one for each task, and an earlier model has "
+            "none for a new task. Use a model with one classifier, or a method such as "
+            "LwF, EWC, SI or ER."
+        )
+
+
+def single_task(strategy: Strategy) -> int:
+    """The task label of the experience in training, for a model with a head for each
+    task; 0 for any other model.
+
+    :param strategy: the strategy.
+    :raises ValueError: if the samples have several.
+    """
+    if not is_multi_task_module(strategy.model):
+        return 0
+    found = set(strategy.experience.dataset.targets_task_labels.uniques)
+    if len(found) > 1:
+        raise ValueError(
+            f"The samples of one experience have {len(found)} task labels. A method "
+            "that measures the weights after each domain needs one task at a time."
+        )
+    return int(found.pop())
 
 
 def positive(name: str, value: int) -> int:

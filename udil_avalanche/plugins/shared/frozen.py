@@ -8,12 +8,12 @@ from avalanche.models import avalanche_forward
 from torch import Tensor, nn
 
 
-def forward(model: nn.Module, x: Tensor, task_labels: Tensor | None) -> Tensor:
+def forward(model: nn.Module, x: Tensor, task_labels: Tensor | int | None) -> Tensor:
     """The logits of a model, which gets the task labels only if it uses them.
 
     :param model: the model.
     :param x: inputs.
-    :param task_labels: their task labels.
+    :param task_labels: their task labels, or the one that all of them have.
     """
     logits: Tensor = avalanche_forward(model, x, task_labels)
     return logits

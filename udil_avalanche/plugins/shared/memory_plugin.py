@@ -9,6 +9,7 @@ from udil_avalanche.data.attributes import values_of
 from udil_avalanche.memory.balanced import BalancedMemory
 from udil_avalanche.memory.base import Memory
 from udil_avalanche.memory.reservoir import ReservoirMemory
+from udil_avalanche.plugins.shared.current_domain import CurrentDomain
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 
 
@@ -19,8 +20,13 @@ class MemoryPlugin(Plugin):
     The memory owns its tensors and holds exactly floor(\|M\| / t) samples of each
     domain. The dataset's ``eval`` transformations apply to what is stored.
 
+    Domains are told apart by the experiences that they come from, see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`. If the last
+    domain goes on, its samples leave the memory until it is learned again. Then its
+    share is drawn from all samples that it has had.
+
     :param mem_size: \|M\|, samples over all domains. A memory of 0 stays empty.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     :param reservoir: fill the memory by reservoir sampling instead, in every step and
         with the samples as they are trained on.
     """
@@ -28,19 +34,21 @@ class MemoryPlugin(Plugin):
     def __init__(
         self,
         mem_size: int = 400,
-        class_balanced: bool = False,
+        stratified: bool = False,
         reservoir: bool = False,
     ) -> None:
         super().__init__()
         if mem_size < 0:
             raise ValueError(f"mem_size must not be negative, but it is {mem_size}.")
-        if reservoir and class_balanced:
-            raise ValueError("A reservoir cannot be balanced by class: choose one.")
+        if reservoir and stratified:
+            raise ValueError("A reservoir cannot be stratified by class: choose one.")
         self.memory: Memory = (
             ReservoirMemory(mem_size)
             if reservoir
-            else BalancedMemory(mem_size, class_balanced)
+            else BalancedMemory(mem_size, stratified)
         )
+        self.domain = CurrentDomain()
+        """The domain in training."""
 
     def annotations(self, strategy: Strategy, fields: list[Tensor]) -> list[Tensor]:
         """Further fields to store with samples that enter the memory: none by default.
@@ -67,7 +75,10 @@ class MemoryPlugin(Plugin):
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Refuse a domain that the memory has no room for, before it is trained on."""
-        self.memory.start_domain()
+        if self.domain.begin(strategy.experience):
+            self.memory.reopen_domain()
+        else:
+            self.memory.start_domain()
 
     def after_update(self, strategy: Strategy, **kwargs: Any) -> None:
         """Offer the samples of the step to a reservoir."""
@@ -79,13 +90,21 @@ class MemoryPlugin(Plugin):
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Store samples of the domain that was learned."""
         if isinstance(self.memory, BalancedMemory) and self.memory.max_size > 0:
-            dataset = strategy.experience.dataset.eval()
-            self.memory.add_domain(
-                dataset,
-                values_of(dataset.targets),
-                strategy.device,
-                annotate=lambda fields: self.annotations(strategy, fields),
-            )
+            self._store(self.memory, strategy)
+        self.domain.finish(strategy.experience)
+
+    def _store(self, memory: BalancedMemory, strategy: Strategy) -> None:
+        def annotate(fields: list[Tensor]) -> list[Tensor]:
+            return self.annotations(strategy, fields)
+
+        if not self.domain.brings_samples:
+            memory.close_domain(annotate)
+            return
+        if self.domain.replaces_parts:
+            memory.drop_reopened()
+        dataset = strategy.experience.dataset.eval()
+        labels = _labels(dataset, memory.stratified)
+        memory.add_domain(dataset, labels, strategy.device, annotate)
 
     def state_dict(self) -> dict[str, Any]:
         """The memory."""
@@ -98,3 +117,15 @@ class MemoryPlugin(Plugin):
         :param strategy: the strategy.
         """
         self.memory.load_state_dict(state["memory"], strategy.device)
+        self.domain.forget()
+
+
+def _labels(dataset: Any, needed: bool) -> Tensor:
+    """The classes of a dataset. One without ``targets`` has to be read whole for them,
+    and is only if they are needed."""
+    targets = getattr(dataset, "targets", None)
+    if targets is not None:
+        return values_of(targets)
+    if not needed:
+        return torch.zeros(len(dataset), dtype=torch.int64)
+    return torch.tensor([int(dataset[i][1]) for i in range(len(dataset))])

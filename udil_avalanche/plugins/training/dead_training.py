@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import default_collate
 
+from udil_avalanche.models.heads import ClosedFormHead
 from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.frozen import forward
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
@@ -34,10 +35,16 @@ class DeadTrainingPlugin(Plugin):
     units leave a model that answers every sample alike. The model, as it is evaluated,
     answers some samples of the domain that it has just been trained on. It has learned
     nothing if its outputs do not depend on the sample, or if their cross-entropy is
-    above that of guessing among all classes.
+    above that of guessing among all classes. (A classifier in closed form does not
+    minimise the cross-entropy, so that its value says nothing.)
 
     Nothing is drawn at random and no weight is changed, so that results are the same
     with and without it. Outputs that are not one number for each class are left alone.
+
+    Every run has it. In a strategy of your own::
+
+        plugins = [DeadTrainingPlugin()]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
 
     :param advice: what to try, the end of the message.
     :param say: is told the message.
@@ -81,7 +88,7 @@ class DeadTrainingPlugin(Plugin):
             return "the model's outputs are not finite"
         if spread <= 1e-6 * float(logits.abs().max()) and bool((y != y[0]).any()):
             problem = "the model's outputs are the same for every sample"
-        elif loss > WORSE * guessing > 0:
+        elif loss > WORSE * guessing > 0 and not _is_computed(model):
             problem = f"its loss is {loss:.3g}, and guessing has {guessing:.3g}"
         else:
             return None
@@ -89,6 +96,11 @@ class DeadTrainingPlugin(Plugin):
         if largest > LARGE:
             problem += f", with weights up to {largest:.2g}"
         return problem
+
+
+def _is_computed(model: nn.Module) -> bool:
+    """Whether the classifier is computed by a formula instead of trained."""
+    return isinstance(getattr(model, "predictor", None), ClosedFormHead)
 
 
 def _some(strategy: Strategy) -> list[Tensor]:

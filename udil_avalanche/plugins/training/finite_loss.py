@@ -17,6 +17,11 @@ class FiniteLossPlugin(Plugin):
     finite. If all are finite, it lists their values: the one that diverges first is the
     large one. Put it after the plugins that add to the loss.
 
+    ::
+
+        plugins = [BalancedReplayPlugin(mem_size=400), FiniteLossPlugin()]
+        strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
+
     :param advice: the last line of the message.
     """
 

@@ -13,6 +13,12 @@ class GradientClippingPlugin(Plugin):
     With the large steps that SGD needs on some benchmarks, a single mini-batch of a new
     domain can otherwise destroy what the model has learned.
 
+    In any strategy of Avalanche::
+
+        strategy = Naive(
+            model=model, optimizer=optimizer, plugins=[GradientClippingPlugin(1.0)]
+        )
+
     :param max_norm: the largest norm that is left unchanged.
     """
 

@@ -37,9 +37,14 @@ class BalancedReplayPlugin(MemoryPlugin):
     each domain, and draws every memory batch at random instead of iterating over the
     memory in epochs. The dataset's ``eval`` transformations apply to what is stored.
 
+    ::
+
+        replay = BalancedReplayPlugin(mem_size=400, batch_size_mem=128)
+        strategy = Naive(model=model, optimizer=optimizer, plugins=[replay])
+
     :param mem_size: \|M\|, samples over all domains. A memory of 0 never replays.
     :param batch_size_mem: memory samples in each mini-batch.
-    :param class_balanced: divide a domain's quota evenly between its classes.
+    :param stratified: keep a domain's class frequencies in its part of the memory.
     :param reservoir: fill the memory by reservoir sampling instead, as ER does
         originally. It then replays from the second step on, from all domains so far and
         in proportion to the samples that it holds of them.
@@ -51,10 +56,10 @@ class BalancedReplayPlugin(MemoryPlugin):
         self,
         mem_size: int = 400,
         batch_size_mem: int = 128,
-        class_balanced: bool = False,
+        stratified: bool = False,
         reservoir: bool = False,
     ) -> None:
-        super().__init__(mem_size, class_balanced, reservoir)
+        super().__init__(mem_size, stratified, reservoir)
         self.batch_size_mem = positive("batch_size_mem", batch_size_mem)
         self.annotate: Callable[[Strategy, list[Tensor]], list[Tensor]] | None = None
         """Computes further fields to store with samples that enter the memory."""

@@ -16,7 +16,8 @@ from udil_avalanche.losses import (
     multilabel_distillation_loss,
     past_scale,
 )
-from udil_avalanche.plugins.shared.checks import require_before
+from udil_avalanche.models.growing import widened
+from udil_avalanche.plugins.shared.checks import require_before, require_one_head
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.shared.stateful import on_device
 from udil_avalanche.plugins.udil.balanced_replay import (
@@ -60,6 +61,11 @@ class AdaptiveCoefficientsPlugin(Plugin):
       memory that it was trained on, and the discriminator's divergence.
 
     A past domain without samples in a small memory batch keeps its last estimate.
+
+    If the last domain goes on (see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`), so do Omega
+    and the estimates. What is measured when a domain begins is averaged over its parts,
+    and it has one entry in :attr:`trajectory` and :attr:`bounds`.
 
     :param replay: provides the samples of past domains.
     :param history: the history model, created with the same ``replay``.
@@ -121,6 +127,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """The bound at the end of each domain t >= 2, see
         :func:`~udil_avalanche.theory.bound_record.bound_record`."""
         self._estimates: BoundEstimates | None = None
+        self._unknown = 0.0
         self._history_logits = torch.zeros(0)
 
     @property
@@ -128,19 +135,34 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """The paper's C for the memory as it is."""
         return len(self.replay.memory) ** 0.5 if self.c is None else self.c
 
+    def before_training(self, strategy: Strategy, **kwargs: Any) -> None:
+        """Refuse a model with a head for each task.
+
+        :raises ValueError: if it has several heads.
+        """
+        super().before_training(strategy, **kwargs)
+        require_one_head(self, strategy.model)
+
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Reset Omega and measure the error of H_{t-1} on the memory."""
         needed = (self.replay, self.history, self.discriminator)
         require_before(strategy, self, *(each for each in needed if each is not None))
-        memory = self.replay.memory
-        self.scale = 1.0
+        memory, domain = self.replay.memory, self.replay.domain
         if len(memory) == 0 or self.history.model is None:
-            self._estimates = None
+            self.scale, self._estimates = 1.0, None
             return
-        n_past = memory.n_domains
-        self.omega.start_domain(n_past, strategy.device)
         history_error = self._history_error()
-        zero = torch.zeros((), device=strategy.device)
+        if domain.goes_on and self._estimates is not None:
+            self._estimates.history_error = history_error
+            self._estimates.n_current = domain.n_samples
+            self._estimates.n_memory = memory.counts
+            if domain.brings_samples and (self.honest or self.balanced):
+                share = len(strategy.experience.dataset) / domain.n_samples
+                self._measure(strategy, self._estimates, share)
+            return
+        self.scale = 1.0
+        self.omega.start_domain(memory.n_domains, strategy.device)
+        zero = history_error.new_zeros(())
         self._estimates = BoundEstimates(
             current_error=zero,
             past_error=history_error,
@@ -148,7 +170,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
             past_disagreement=torch.zeros_like(history_error),
             divergence=torch.full_like(history_error, NO_ESTIMATE),
             history_error=history_error,
-            n_current=len(strategy.experience.dataset),
+            n_current=domain.n_samples,
             n_memory=memory.counts,
         )
         if self.honest or self.balanced:
@@ -173,25 +195,36 @@ class AdaptiveCoefficientsPlugin(Plugin):
         n = batch.n_current
         current_logits = self.history.current_logits(strategy, n)
         past_logits = self.history.batch_logits(batch)
-        self._history_logits = torch.cat([current_logits, past_logits])
+        n_classes = strategy.mb_output.shape[1]
+        self._history_logits = torch.cat(
+            [widened(current_logits, n_classes), widened(past_logits, n_classes)]
+        )
         self._update(strategy, estimates, batch)
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
 
-    def _measure(self, strategy: Strategy, estimates: BoundEstimates) -> None:
-        """What H_{t-1} tells about the domain before it is learned."""
+    def _measure(
+        self, strategy: Strategy, estimates: BoundEstimates, share: float = 1.0
+    ) -> None:
+        """What H_{t-1} tells about the domain before it is learned, or about a part
+        that is this share of it."""
         memory = self.replay.memory
         sample = self.history.domain_sample(strategy)
         wrong = disagreement(sample.logits.argmax(dim=1), sample.labels).mean()
         if self.honest:
-            estimates.current_error = estimates.current_disagreement = wrong
-            estimates.divergence = measured_divergences(
+            divergence = measured_divergences(
                 self.history.memory_embeddings[: len(memory)],
                 memory.domains,
                 sample.embeddings,
             ).float()
+            if share < 1:
+                divergence = estimates.divergence.lerp(divergence, share)
+            else:
+                estimates.current_error = estimates.current_disagreement = wrong
+            estimates.divergence = divergence
         if self.balanced:
-            known = known_share(float(wrong), sample.logits.shape[1])
+            self._unknown += share * (float(wrong) - self._unknown)
+            known = known_share(self._unknown, sample.logits.shape[1])
             self.scale = past_scale(memory.n_domains + 1, known)
 
     def _update(
@@ -262,6 +295,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         """Record Omega's final values."""
         if self._estimates is not None:
             omega = torch.stack(self.omega.values, dim=1)
+            if self.replay.domain.goes_on:
+                del self.trajectory[-1:], self.bounds[-1:]
             self.trajectory.append(omega.cpu())
             self.bounds.append(bound_record(self.omega.values, self._estimates, self.C))
         self.terms = {}

@@ -85,13 +85,17 @@ class DiscriminatorPlugin(EncoderPlugin):
         """Empirical divergence between each past domain and the current one, on the
         current mini-batch."""
         self._optimizer: torch.optim.Optimizer | None = None
+        self._last_optimizer: torch.optim.Optimizer | None = None
         self._alignment: tuple[Tensor, Tensor] | None = None
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Make room for the new domain."""
         require_before(strategy, self, self.replay)
-        self._optimizer = None
-        self._step = 0
+        if self.replay.domain.goes_on:
+            self._optimizer = self._last_optimizer
+        else:
+            self._optimizer = self._last_optimizer = None
+            self._step = 0
 
     def after_forward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Take the discriminator's step, and compute the encoder's gradient with it."""
@@ -158,8 +162,9 @@ class DiscriminatorPlugin(EncoderPlugin):
         return bounded.mul_(2 / (1 + math.exp(-10 * progress)) - 1)
 
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
-        """Drop the optimizer, which is reset for the next domain."""
-        self._optimizer = None
+        """Put the optimizer aside: it is reset for the next domain, and needed again
+        only if this one goes on."""
+        self._last_optimizer, self._optimizer = self._optimizer, None
 
     def state_dict(self) -> dict[str, Any]:
         """d, its optimizer, and the last divergence."""
@@ -177,7 +182,7 @@ class DiscriminatorPlugin(EncoderPlugin):
         :param state: the dictionary.
         :param strategy: the strategy.
         """
-        self.network = self._optimizer = None
+        self.network = self._optimizer = self._last_optimizer = None
         self.divergence = state["divergence"].to(strategy.device)
         self._step = state.get("step", 0)
         weights = state["discriminator"]
@@ -197,7 +202,8 @@ class DiscriminatorPlugin(EncoderPlugin):
         self, embeddings: Tensor, n_domains: int
     ) -> tuple[DomainDiscriminator, torch.optim.Optimizer]:
         size = embeddings.shape[1]
-        if self.network is None:
+        if self.network is None or self.network.body[0].in_features != size:
+            # With further classes it has other inputs, and starts again.
             network = DomainDiscriminator(size, n_domains, self.hidden)
             self.network = network.to(embeddings)
         if self._optimizer is None:

@@ -12,6 +12,7 @@ from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.checks import require_past_domains_only
 from udil_avalanche.plugins.shared.encoder_plugin import EmbeddingTap
 from udil_avalanche.plugins.shared.frozen import FrozenModel, forward, frozen_copy
+from udil_avalanche.plugins.shared.past_plugin import PastPlugin
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.plugins.training.random_flip import RandomFlipPlugin
 from udil_avalanche.plugins.udil.balanced_replay import (
@@ -33,7 +34,7 @@ class DomainSample(NamedTuple):
     """E_{t-1}(x)."""
 
 
-class HistoryModelPlugin(FrozenModel, Plugin):
+class HistoryModelPlugin(FrozenModel, PastPlugin):
     """Keeps H_{t-1}, a frozen copy of the model as it was after the last domain.
 
     The copy is in evaluation mode, so that BatchNorm statistics stay as they were and
@@ -48,6 +49,10 @@ class HistoryModelPlugin(FrozenModel, Plugin):
     them. The intra-domain bound (Lemma 3.2) holds for any fixed model, and H_{t-1} has
     forgotten some of domain i.
 
+    If the last domain goes on (see
+    :class:`~udil_avalanche.plugins.shared.current_domain.CurrentDomain`), H_{t-1} is
+    again the copy from before that domain.
+
     :param replay: the replay plugin for whose memory to compute outputs.
     :param encoder: name of the model's sub-module that is its encoder.
     :param own_domain: keep H_i's logits with the samples of domain i, in the memory.
@@ -55,6 +60,7 @@ class HistoryModelPlugin(FrozenModel, Plugin):
         each sample and for its mirror image.
     """
 
+    of_the_past = ("model",)
     outputs_batch_size = 1024
     outputs_batch_values = 2**23
     """Large images are processed in smaller batches, of at most this many values."""
@@ -131,6 +137,7 @@ class HistoryModelPlugin(FrozenModel, Plugin):
 
     def before_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Compute the outputs of H_{t-1} on the whole memory."""
+        self.begin_domain(strategy)
         loader = strategy.dataloader
         self._loader = loader if isinstance(loader, TensorLoader) else None
         if self.model is None or self.replay is None or len(self.replay.memory) == 0:
@@ -139,9 +146,11 @@ class HistoryModelPlugin(FrozenModel, Plugin):
         if self.own_domain:
             *fields, answers = fields
         logits, self.memory_embeddings = self._outputs(self.model, fields)
-        self.memory_logits = (
-            answers.transpose(0, 1).flatten(0, 1) if self.own_domain else logits
-        )
+        if self.own_domain:
+            # NaN stands for a class that the model did not have then.
+            answers = answers.masked_fill(answers.isnan(), -torch.inf)
+            logits = answers.transpose(0, 1).flatten(0, 1)
+        self.memory_logits = logits
 
     def _outputs(
         self, model: nn.Module, fields: Sequence[Tensor]
@@ -216,6 +225,7 @@ class HistoryModelPlugin(FrozenModel, Plugin):
     def after_training_exp(self, strategy: Strategy, **kwargs: Any) -> None:
         """Take the snapshot H_t."""
         self.model = frozen_copy(evaluated_model(strategy))
+        self.finish_domain(strategy)
         self._loader, self._domain_logits = None, None
 
     def state_dict(self) -> dict[str, Any]:
@@ -230,3 +240,4 @@ class HistoryModelPlugin(FrozenModel, Plugin):
         """
         self.load_weights(state["model"], strategy.model)
         self._domain_logits = None
+        self.forget_domain()

@@ -23,6 +23,12 @@ from udil_avalanche.theory.coefficients import (
 )
 
 
+def _zeros(n_past: int, device: torch.device | str = "cpu") -> Tensor:
+    """Three logits per past domain, as 32-bit floats like the estimates, whatever type
+    the model has."""
+    return torch.zeros(n_past, 3, dtype=torch.float32, device=device)
+
+
 class AdaptiveOmega:
     """Omega for the current domain: learned on V_0-1, or fixed.
 
@@ -40,7 +46,7 @@ class AdaptiveOmega:
     ) -> None:
         self.lr = lr
         self.fixed = fixed
-        self.logits = torch.zeros(0, 3)
+        self.logits = _zeros(0)
         self._optimizer: torch.optim.Optimizer | None = None
         self.values = Omega(*self.logits.unbind(dim=1))
         """The current coefficients, as constants."""
@@ -52,10 +58,10 @@ class AdaptiveOmega:
         :param device: where to keep the coefficients.
         """
         if self.fixed is not None:
-            values = torch.tensor(self.fixed(n_past + 1), device=device)
+            values = _zeros(1, device).new_tensor(self.fixed(n_past + 1))
             self.values = Omega(*values[:, None].expand(3, n_past))
             return
-        self.logits = torch.zeros(n_past, 3, device=device, requires_grad=True)
+        self.logits = _zeros(n_past, device).requires_grad_()
         self._optimizer = torch.optim.Adam([self.logits], lr=self.lr, fused=True)
         self._refresh()
 
@@ -127,7 +133,7 @@ class SolvedOmega(AdaptiveOmega):
         :param n_past: number of past domains.
         :param device: where to keep the coefficients.
         """
-        self.logits = torch.zeros(n_past, 3, device=device)
+        self.logits = _zeros(n_past, device)
         self._steps = 0
         self._refresh()
 

@@ -5,6 +5,7 @@ from typing import Any
 from udil_avalanche.losses import spread, supcon_loss
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
+from udil_avalanche.plugins.udil.balanced_replay import BalancedReplayPlugin
 
 
 class SupConPlugin(EncoderPlugin):
@@ -16,6 +17,9 @@ class SupConPlugin(EncoderPlugin):
     :param relative: the temperature is a share of the mini-batch's
         :func:`~udil_avalanche.losses.spread`, so that it means the same for any
         network.
+    :param current_only: the replay plugin of the strategy, to compare only the samples
+        of the current domain and leave out those that it has appended from the memory.
+        Pulling the same few samples together in every step teaches their noise.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -25,16 +29,22 @@ class SupConPlugin(EncoderPlugin):
         lambda_s: float = 1.0,
         temperature: float = 1.0,
         relative: bool = False,
+        current_only: BalancedReplayPlugin | None = None,
         encoder: str = "encoder",
     ) -> None:
         super().__init__(encoder)
         self.lambda_s = lambda_s
         self.temperature = temperature
         self.relative = relative
+        self.current_only = current_only
 
     def before_backward(self, strategy: Strategy, **kwargs: Any) -> None:
         """Add lambda_s V_s to the model's loss."""
-        unit = spread(self.embeddings) if self.relative else 1.0
-        loss = supcon_loss(self.embeddings, strategy.mb_y, self.temperature * unit)
+        embeddings, labels = self.embeddings, strategy.mb_y
+        if self.current_only is not None:
+            n = self.current_only.n_current(strategy)
+            embeddings, labels = embeddings[:n], labels[:n]
+        unit = spread(embeddings) if self.relative else 1.0
+        loss = supcon_loss(embeddings, labels, self.temperature * unit)
         strategy.loss += self.lambda_s * loss
         self.terms = {"V_s": loss.detach()}

@@ -104,10 +104,13 @@ def build_images(settings: ImageSettings) -> DomainScenario:
     return make(**given)
 
 
-def frozen_features(settings: ImageSettings) -> FrozenFeatures:
+def frozen_features(
+    settings: ImageSettings, backbone: Backbone | None = None
+) -> FrozenFeatures:
     """What computes the features of images and keeps them.
 
     :param settings: the settings of the run.
+    :param backbone: what makes them, if it is there already.
     :raises ValueError: if a setting makes no sense with features.
     """
     from udil_avalanche.benchmarks.features import FrozenFeatures
@@ -118,7 +121,8 @@ def frozen_features(settings: ImageSettings) -> FrozenFeatures:
         raise ValueError(
             f"lr_backbone={settings.lr_backbone}: a frozen network does not learn"
         )
-    backbone = build_backbone(settings)
+    if backbone is None:
+        backbone = build_backbone(settings)
     return FrozenFeatures(backbone, settings.cache, device=settings.device)
 
 

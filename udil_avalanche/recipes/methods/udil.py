@@ -22,8 +22,8 @@ class UDILSettings(RunSettings):
     as in the paper, or fixed at the values of a method of the unification table"""
     memory_batch: int = Field(128, ge=1)
     """samples from the memory in a step"""
-    class_balanced_memory: bool = True
-    """share each domain's part of the memory evenly between its classes"""
+    stratified_memory: Annotated[bool, Was("class_balanced_memory")] = True
+    """keep each domain's class frequencies in its part of the memory"""
     C: float | None = Field(None, ge=0)
     """weight of the generalisation term in V_0-1: the larger, the more the many samples
     of the current domain count (beta) against the few in memory; null: the square root
@@ -49,8 +49,11 @@ class UDILSettings(RunSettings):
     """weight of the adversarial alignment V_d; 0 leaves it out"""
     lambda_p: float = Field(0.03, ge=0)
     """weight of the past-embedding distillation V_p; 0 leaves it out"""
-    lambda_s: float = Field(0.0, ge=0)
+    lambda_s: float = Field(0.3, ge=0)
     """weight of the supervised contrastive loss V_s; 0 leaves it out"""
+    contrast_memory: Annotated[bool, Before(True)] = False
+    """V_s compares the samples of all domains as in the paper, not only those of the
+    current one"""
     temperature: float = Field(1.0, gt=0)
     """divides the squared distances in V_s"""
     cross_domain_threshold: float | None = Field(None, gt=0)
