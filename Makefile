@@ -30,6 +30,9 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+pictures: $(READY)
+	$(BIN)/python -m examples.pictures $(ARGS)
+
 bench: $(READY)
 	$(BIN)/python -m bench $(ARGS)
 

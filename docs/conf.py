@@ -42,6 +42,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
+autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
 

@@ -5,6 +5,8 @@ import pytest
 from udil_avalanche.formatting import (
     differing,
     duration,
+    markdown_code,
+    markdown_text,
     megabytes,
     number_list,
     settings_in_words,
@@ -36,3 +38,26 @@ def test_settings_are_written_as_on_the_command_line() -> None:
 
 def test_settings_that_differ_or_are_missing_somewhere() -> None:
     assert differing([{"a": 1, "b": 2}, {"a": 1, "b": 3, "c": 4}]) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("rotated_mnist", "rotated_mnist"),
+        ("my data (2021), a-b.c", "my data (2021), a-b.c"),
+        ("# a\n\n## b", r"\# a \#\# b"),
+        ("*bold* [x](y) <b> a|b", r"\*bold\* \[x\](y) \<b\> a\|b"),
+        ("_cold_ `code`", r"\_cold\_ \`code\`"),
+        (r"a\b", r"a\\b"),
+    ],
+)
+def test_names_in_markdown_are_text(name: str, shown: str) -> None:
+    assert markdown_text(name) == shown
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [("run x=1", "`run x=1`"), ("run `a`", "`` run `a` ``"), ("a\nb", "`a b`")],
+)
+def test_commands_in_markdown_are_code(command: str, shown: str) -> None:
+    assert markdown_code(command) == shown

@@ -1,5 +1,6 @@
 """Numbers and settings as people read them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -59,3 +60,18 @@ def settings_in_words(settings: Mapping[str, Any]) -> str:
 def in_parentheses(text: str) -> str:
     """The text in parentheses after a space; empty if the text is empty."""
     return f" ({text})" if text else ""
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is, in one line: names of folders, domains and
+    classes may have any characters in them."""
+    line = " ".join(text.split())
+    return re.sub(r"[\\`*\[\]<>|#~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", line)
+
+
+def markdown_code(text: str) -> str:
+    """Text as Markdown's code, in one line."""
+    line = " ".join(text.split())
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence, space = "`" * (longest + 1), " " * (longest > 0)
+    return f"{fence}{space}{line}{space}{fence}"

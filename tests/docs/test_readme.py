@@ -1,15 +1,20 @@
-"""The README's examples run unchanged."""
+"""The examples of README, start and plugins run unchanged."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/start.md", "docs/plugins.md"]
+EXAMPLES = {
+    page: re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    for page in PAGES
+}
+DIFFERENT = list(dict.fromkeys(code for codes in EXAMPLES.values() for code in codes))
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda code: code.splitlines()[0])
+@pytest.mark.parametrize("example", DIFFERENT, ids=lambda code: code.splitlines()[0])
 def test_example(
     example: str,
     tmp_path: Path,
@@ -18,7 +23,7 @@ def test_example(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(example, str(README), "exec"), names)
+    exec(compile(example, "example", "exec"), names)
     if "learner" in names:
         assert (tmp_path / "model" / "current").read_text() == "2\n"
         assert "a new domain: update" in capsys.readouterr().out
@@ -28,4 +33,9 @@ def test_example(
 
 
 def test_there_are_examples_of_learning_composition_and_logging() -> None:
-    assert len(EXAMPLES) == 3
+    assert {page: len(codes) for page, codes in EXAMPLES.items()} == {
+        "README.md": 2,
+        "docs/start.md": 1,
+        "docs/plugins.md": 2,
+    }
+    assert len(DIFFERENT) == 3

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from udil_avalanche.cli.main import main
+from udil_avalanche.errors import RunError
 from udil_avalanche.recipes import RunSettings
 from udil_avalanche.runs.run_folder import LOCK_FILE, RunFolder
 from udil_avalanche.sweep.engine import Finished, Started, cores
@@ -321,3 +322,18 @@ def test_ray_comes_to_the_same_although_a_node_is_lost(
     assert len(started) == 3, "the run on the lost node was taken up again"
     assert first_domains == [first_domain_of(run) for run in runs], "not from the start"
     assert results(tmp_path / "runs") == results(local.runs)
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_is_lost_is_told_in_two_lines(
+    small_sweep: Path, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes, _ = cluster
+    monkeypatch.chdir(tmp_path)
+    runs = load_sweep(small_sweep, options={"threads": 1}).runs[:2]
+    told = pytest.raises(RunError, match=r"^the Ray cluster was lost: .*\n.*same comm")
+    with told as caught:
+        for event in run_on_ray(runs, address=nodes.address):
+            if isinstance(event, Started):
+                nodes.head_node.kill_gcs_server()
+    assert len(str(caught.value).splitlines()) == 2

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from udil_avalanche.formatting import percent, settings_in_words
+from udil_avalanche.formatting import (
+    markdown_code,
+    markdown_text,
+    percent,
+    settings_in_words,
+)
 from udil_avalanche.learner.export_target import CARD_TITLE
 from udil_avalanche.learner.graph_metadata import (
     accuracies,
@@ -69,11 +74,12 @@ def model_card(
     version = versions[-1]
     strategy = version.settings["strategy"]
     parts = [
-        f"{CARD_TITLE}{name}, version {version.number}",
-        f"`{file.name}` is a classifier of {len(version.classes)} classes. It has "
-        f"learned {len(version.domains)} domains one after another, by {strategy} of "
-        f"udil_avalanche {version.software.get('udil_avalanche', '')}; the last one, "
-        f"{version.domain}, on {version.created[:10]}.",
+        f"{CARD_TITLE}{markdown_text(name)}, version {version.number}",
+        f"{markdown_code(file.name)} is a classifier of {len(version.classes)} "
+        f"classes. It has learned {len(version.domains)} domains one after another, "
+        f"by {strategy} of udil_avalanche "
+        f"{version.software.get('udil_avalanche', '')}; the last one, "
+        f"{markdown_text(version.domain)}, on {version.created[:10]}.",
         "## Input and output",
         _table(
             ["name", "type", "shape", "meaning"],
@@ -89,7 +95,7 @@ def model_card(
             ],
         ),
         "N is any number. The classes, in the order of the outputs: "
-        f"{', '.join(version.classes)}. The file's metadata have them as `classes`, "
+        f"{_listed(version.classes)}. The file's metadata have them as `classes`, "
         "and the history below as `history`, both in JSON.",
         _example(file, version),
         *_backbone(version),
@@ -105,7 +111,7 @@ def model_card(
             ["domain", "samples", "learned in version", "accuracy", "tested on"],
             [
                 [
-                    domain.name,
+                    markdown_text(domain.name),
                     domain.samples,
                     domain.version,
                     percent(check.on_reserve.get(domain.name)),
@@ -187,11 +193,11 @@ def _history(versions: list[VersionRecord]) -> str:
             [
                 version.number,
                 version.created[:10],
-                version.domain,
+                markdown_text(version.domain),
                 *(percent(measured.get(name)) for name in names),
             ]
         )
-    return _table(["version", "made", "learned", *names], rows)
+    return _table(["version", "made", "learned", *map(markdown_text, names)], rows)
 
 
 def _settings(version: VersionRecord) -> str:
@@ -209,13 +215,13 @@ def _settings(version: VersionRecord) -> str:
 def _limits(version: VersionRecord, check: Check) -> list[str]:
     limits = [
         "It knows the classes above alone, and names one of them for any input.",
-        f"How it does on domains other than {', '.join(version.names)} is unknown.",
+        f"How it does on domains other than {_listed(version.names)} is unknown.",
         "The probabilities are a softmax. They were not calibrated.",
     ]
     unknown = [name for name in version.names if name not in check.on_reserve]
     if unknown:
         limits.append(
-            f"No samples of {', '.join(unknown)} are held out, so its accuracy there "
+            f"No samples of {_listed(unknown)} are held out, so its accuracy there "
             "is unknown."
         )
     if check.on_reserve:
@@ -228,10 +234,14 @@ def _limits(version: VersionRecord, check: Check) -> list[str]:
         )
     if version.forgotten:
         limits.append(
-            f"The samples of {', '.join(version.forgotten)} were removed on request, "
+            f"The samples of {_listed(version.forgotten)} were removed on request, "
             "but the weights still carry what they learned from them."
         )
     return limits
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(markdown_text, names))
 
 
 def _margin(n: int) -> str:

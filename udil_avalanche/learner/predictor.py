@@ -178,7 +178,8 @@ class Predictor:
             )
         if (dtype == np.uint8) != (self.record.input_type == "uint8"):
             raise ModelError(
-                f"{where} is {dtype}, but the model takes {self.record.input_type}"
+                f"{where} is {dtype}, but the model has learned from "
+                f"{self.record.input_type}"
             )
 
     @torch.inference_mode()

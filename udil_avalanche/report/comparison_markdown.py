@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from udil_avalanche.formatting import in_parentheses
+from udil_avalanche.formatting import in_parentheses, markdown_text
 from udil_avalanche.report.compared_row import ComparedRow
 from udil_avalanche.report.comparison import Comparison
 
@@ -27,7 +27,7 @@ def comparison_markdown(comparison: Comparison, linked: bool) -> str:
     :param linked: whether figures link to their runs.
     """
     streams = comparison.plan.streams
-    parts = [f"## {comparison.title}", comparison.state, LEGEND]
+    parts = [f"## {markdown_text(comparison.title)}", comparison.state, LEGEND]
     rows = [_row(comparison, row, linked) for row in comparison.rows]
     parts.append(_table(["", *streams, "mean rank", "wins", "behind"], rows))
     ranking = comparison.ranking

@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from udil_avalanche.formatting import duration, megabytes, number_list
+from udil_avalanche.formatting import (
+    duration,
+    markdown_code,
+    markdown_text,
+    megabytes,
+    number_list,
+)
 from udil_avalanche.report import paper
 from udil_avalanche.report.certainty import PairedTest, paired_tests, ranking_of
 from udil_avalanche.report.collect import RunCollection
@@ -82,7 +88,10 @@ def markdown(
         if missing:
             parts.append("## Missing runs, and the commands that make them")
             parts.append(
-                _list(f"{name}: `{command}`" for name, command in missing.items())
+                _list(
+                    f"{markdown_text(name)}: {markdown_code(command)}"
+                    for name, command in missing.items()
+                )
             )
         parts.append("## The runs, and the commands that repeat them")
         shown = [*tables, *(search.table for search in searches)]
@@ -101,7 +110,7 @@ def _coverage(counted: Coverage) -> str:
 
 def _table(table: Table, linked: bool) -> str:
     rows = [_row(row, linked) for row in table.rows]
-    parts = [f"## {table.title}", _lines(HEADINGS, rows)]
+    parts = [f"## {markdown_text(table.title)}", _lines(HEADINGS, rows)]
     if table.more_metrics:
         headings = ["method"]
         for metric in table.more_metrics:
@@ -127,8 +136,13 @@ def _search(search: SearchTable, linked: bool) -> str:
     rows = [
         [*_row(row, linked)[:-2], *search.entries(row)] for row in search.table.rows
     ]
-    again = f"Made by `{SCRIPT} {search.record.command}`."
-    parts = [f"## {search.title}", search.protocol, _lines(headings, rows), again]
+    again = f"Made by {markdown_code(f'{SCRIPT} {search.record.command}')}."
+    parts = [
+        f"## {markdown_text(search.title)}",
+        search.protocol,
+        _lines(headings, rows),
+        again,
+    ]
     return "\n\n".join(parts)
 
 
@@ -176,9 +190,12 @@ def _runs(group: SeedGroup, folder: Path) -> str:
         figures = " / ".join(f"{each:.2f}" for each in measured if each is not None)
         entries.append(
             f"[seed {run.seed}]({run.link_from(folder)}): {figures}, "
-            f"{duration(run.seconds)}, commit {commit_of(run)}: `{rerun_command(run)}`"
+            f"{duration(run.seconds)}, commit {commit_of(run)}: "
+            f"{markdown_code(rerun_command(run))}"
         )
-    title = f'<a id="{group.anchor}"></a>**{group.title}** ({group.cost})'
+    title = (
+        f'<a id="{group.anchor}"></a>**{markdown_text(group.title)}** ({group.cost})'
+    )
     return f"{title}\n\n{_list(entries)}"
 
 

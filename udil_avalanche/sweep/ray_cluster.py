@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from udil_avalanche.errors import SettingsError
+from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.sweep.engine import cores
 
 
@@ -22,6 +22,7 @@ def ray_cluster(address: str | None, cpus: float, gpus: float) -> Iterator[Any]:
     :return: the module ``ray``.
     :raises SettingsError: if Ray is not installed, if there is no such cluster, or if
         a run needs more than this machine has.
+    :raises RunError: if the cluster is lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is not None:
@@ -57,8 +58,35 @@ def ray_cluster(address: str | None, cpus: float, gpus: float) -> Iterator[Any]:
         nodes: Any = ray.nodes  # Ray gives it no type.
         check_room(nodes(), cpus, gpus, may_grow=address is not None)
         yield ray
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise cluster_lost(reason) from error
     finally:
         ray.shutdown()
+
+
+def cluster_lost(reason: str) -> RunError:
+    """What to say when the cluster is gone.
+
+    :param reason: how that was noticed.
+    """
+    return RunError(
+        f"the Ray cluster was lost: {reason}\nThe runs have saved their states: start "
+        "the same command again when the cluster is back, or without --engine=ray"
+    )
+
+
+def require_answer(address: str) -> None:
+    """Notice that the cluster's head is gone: a minute later Ray would end this process
+    without a word of ours.
+
+    :param address: of the cluster.
+    :raises RunError: if nothing answers there.
+    """
+    try:
+        _check_address(address)
+    except SettingsError as error:
+        raise cluster_lost(str(error).partition(":")[0]) from None
 
 
 def check_room(

@@ -9,7 +9,7 @@ from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.stop import StopRequest
 from udil_avalanche.sweep.engine import STOPPED, Event, Failed, Finished, Started
-from udil_avalanche.sweep.ray_cluster import ray_cluster
+from udil_avalanche.sweep.ray_cluster import ray_cluster, require_answer
 from udil_avalanche.sweep.ray_worker import Begun, WorkerStopped, work
 
 RETRIES = 3
@@ -40,6 +40,7 @@ def run_on_ray(
         states.
     :raises SettingsError: if Ray is not installed, if there is no such cluster, or if
         a run needs more than this machine has.
+    :raises RunError: if the cluster is lost.
     """
     with ray_cluster(address, cpus, gpus) as ray:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -62,6 +63,8 @@ def run_on_ray(
                 for number, settings in enumerate(runs)
             }
             while tasks and stop.signal_number is None:
+                if address is not None:
+                    require_answer(address)
                 done, _ = ray.wait(list(tasks), timeout=SECONDS_BETWEEN_LOOKS)
                 for number in ray.get(begun.take.remote()):
                     # A run that failed at once may be reported as begun after its end.
