@@ -61,7 +61,7 @@ def test_make_has_every_target_that_is_named(file: Path) -> None:
 
 def test_the_workflows_do_what_they_are_for() -> None:
     everything = [command for file in WORKFLOWS for command in commands(file)]
-    for target in ("test", "coverage", "release"):
+    for target in ("test", "coverage", "release", "docs"):
         assert f"make {target} PYTHON=python" in everything
     matrix = read(ROOT / ".github/workflows/tests.yml")["jobs"]["tests"]["strategy"]
     assert matrix["matrix"] == {
@@ -107,6 +107,11 @@ def test_the_citation_has_the_version_of_the_package_and_the_paper() -> None:
     assert citation["license"] == setup()["metadata"]["license"]
     [paper] = citation["references"]
     assert "Domain Incremental Learning with Memory" in paper["title"]
+
+
+def test_there_is_one_source_of_the_version() -> None:
+    assert setup()["metadata"]["version"] == "attr: udil_avalanche.__version__"
+    assert f"\n## [{__version__}] - " in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])

@@ -30,7 +30,7 @@ TESTS = (
     "theory",
     "losses",
     "memory",
-    "recipes/test_resolve.py",
+    "recipes/test_settings.py",
     "cli/test_commands.py",
 )
 TOOLS = ("hypothesis", "psutil", "pytest", "pytest-xdist")
