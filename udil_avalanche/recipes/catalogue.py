@@ -107,8 +107,8 @@ METHODS = Catalogue(
         *(NCM, SLDA, RIDGE, JOINT),
     ],
 )
-"""All methods by name, those of other packages too: ``METHODS["DER++"].settings`` is the
-class of its settings. See :doc:`/add_a_method`."""
+"""All methods by name, those of other packages too: ``METHODS["DER++"].settings`` is
+the class of its settings. See :doc:`/add_a_method`."""
 
 BENCHMARKS = Catalogue(
     BenchmarkRecipe,
