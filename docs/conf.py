@@ -30,6 +30,7 @@ html_title = f"udil_avalanche {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
+html_show_copyright = False
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
@@ -37,6 +38,7 @@ nb_execution_mode = "off"  # a test runs the notebook; its stored output is show
 
 # "$ " is the prompt of examples on the terminal, what follows is output.
 copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
