@@ -10,6 +10,7 @@ from PIL import Image
 
 from udil_avalanche.evaluation.formulas import average_accuracy
 from udil_avalanche.evaluation.plots import (
+    between_tests,
     figure_to_image,
     plot_accuracy_matrix,
     plot_accuracy_per_domain,
@@ -133,6 +134,44 @@ def test_unfinished_run_can_be_drawn():
     for plot in (plot_accuracy_matrix, plot_accuracy_per_domain):
         assert figure_to_image(plot(R)).size[0] > 300
         assert figure_to_image(plot(R[:2])).size[0] > 300
+
+
+def thinned_matrix(domains, every):
+    """Tests of all domains after every so many, else of the newest and the next."""
+    R = accuracy_matrix(domains)
+    R[np.triu_indices(domains, k=2)] = np.nan
+    for t in range(domains - 1):
+        if (t + 1) % every:
+            R[t, :t] = np.nan
+    return R
+
+
+def test_lines_go_on_between_tests_that_are_far_apart():
+    R = thinned_matrix(40, every=10)
+    ax = plot_accuracy_per_domain(R).axes[0]
+    [average] = [line for line in ax.lines if line.get_color() == "black"]
+    assert average.get_xdata().tolist() == [1, 10, 20, 30, 40]
+    assert all(not np.isnan(line.get_ydata()).any() for line in ax.lines)
+
+
+def test_rows_between_two_tests_show_the_next_one():
+    R = thinned_matrix(40, every=10)
+    shown = between_tests(R)
+    np.testing.assert_array_equal(shown[10, :10], R[19, :10])
+    np.testing.assert_array_equal(shown[[9, 19, 39]], R[[9, 19, 39]])
+    assert shown[10, 10] == R[10, 10]
+    lower = np.tril_indices(40)
+    assert not np.isnan(shown[lower]).any()
+    assert np.isnan(shown[np.triu_indices(40, k=2)]).all()
+
+
+def test_a_matrix_that_was_tested_often_is_shown_as_it_is():
+    R = accuracy_matrix(5)
+    R[2:] = np.nan
+    np.testing.assert_array_equal(between_tests(R), R)
+    joint = accuracy_matrix(5)
+    joint[:4] = np.nan
+    np.testing.assert_array_equal(between_tests(joint), joint)
 
 
 def test_joint_training_is_a_row_of_points():

@@ -87,10 +87,18 @@ class DomainMetrics(Metric):
         domains = self.domains
         found = np.full((len(domains), len(domains)), np.nan)
         known = self._accuracies[1 : len(domains) + 1]
-        for column, domain in enumerate(domains):
-            if domain in self._columns:
-                found[: len(known), column] = known[:, self._columns[domain]]
+        measured = [k for k, domain in enumerate(domains) if domain in self._columns]
+        found[: len(known), measured] = known[
+            :, [self._columns[domains[k]] for k in measured]
+        ]
         return found
+
+    def row(self, t: int) -> npt.NDArray[np.float64]:
+        """A row of :attr:`matrix`, without making the others.
+
+        :param t: number of the row, from 1.
+        """
+        return np.array([self._at(t, domain) for domain in self.domains])
 
     @property
     def initial(self) -> npt.NDArray[np.float64]:
@@ -100,10 +108,14 @@ class DomainMetrics(Metric):
     def result(self) -> dict[str, float | None]:
         """The metrics after the last domain, None where an accuracy is missing."""
         t = len(self.trained_domains)
+        unknown: dict[str, float | None] = dict.fromkeys(
+            ["avg_acc", "avg_of_avg_acc", "forgetting", "forward_transfer"]
+        )
         if t == 0:
-            return dict.fromkeys(
-                ["avg_acc", "avg_of_avg_acc", "forgetting", "forward_transfer"]
-            )
+            return unknown
+        if np.isnan(self.row(t)[: t - 1]).any():
+            # In a long stream with few tests this saves the whole matrix.
+            return unknown | {"forward_transfer": self._forward_transfer(t)}
         R = self.matrix
         values = {
             "avg_acc": formulas.average_accuracy(R, t),
@@ -112,6 +124,15 @@ class DomainMetrics(Metric):
             "forward_transfer": formulas.forward_transfer(R, self.initial, t),
         }
         return {name: None if np.isnan(v) else v for name, v in values.items()}
+
+    def _forward_transfer(self, t: int) -> float | None:
+        """:func:`formulas.forward_transfer`, from the accuracies that it needs."""
+        gains = [
+            self._at(k, domain) - self._at(0, domain)
+            for k, domain in enumerate(self.domains[:t])
+        ]
+        value = float(np.mean(gains[1:])) if t > 1 else np.nan
+        return None if np.isnan(value) else value
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs, as lists and numbers."""

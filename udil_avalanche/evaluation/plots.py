@@ -40,10 +40,10 @@ def plot_accuracy_matrix(R: npt.ArrayLike) -> Figure:
     """Heat map of the accuracy matrix, with the numbers in it up to 20 domains.
 
     :param R: accuracies in percent, row = after this domain, column = tested on
-        this domain; NaN cells stay blank.
+        this domain; NaN cells stay blank, but see :func:`between_tests`.
     :return: the figure.
     """
-    accuracies = checked_matrix(R, rows=1, columns=1)
+    accuracies = between_tests(checked_matrix(R, rows=1, columns=1))
     rows, columns = accuracies.shape
     domains = max(rows, columns)
     cell = 0.6 if domains <= 10 else min(0.4, 8 / domains)
@@ -67,7 +67,7 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
     only some have a line.
 
     :param R: accuracies in percent, row = after this domain, column = tested on
-        this domain; NaN leaves a gap.
+        this domain; lines go on from one measured accuracy to the next.
     :return: the figure.
     """
     accuracies = checked_matrix(R, rows=1, columns=1)
@@ -81,13 +81,15 @@ def plot_accuracy_per_domain(R: npt.ArrayLike) -> Figure:
     for domain in range(0, columns, -(-columns // _MOST_LINES)):
         line = accuracies[:, domain]
         color = colors(domain)
-        ax.plot(after[: domain + 1], line[: domain + 1], ":", color=color, lw=1)
-        dot = {"marker": "o", "markevery": _measured(line[domain:])[:1]}
-        ax.plot(after[domain:], line[domain:], color=color, lw=1.3, **dot)
-    average = [average_accuracy(accuracies, t) for t in after if t <= columns]
-    dot = {"marker": "o"} if len(_measured(average)) == 1 else {}
+        before, since = _measured(line[: domain + 1]), domain + _measured(line[domain:])
+        ax.plot(after[before], line[before], ":", color=color, lw=1)
+        dot = {"marker": "o", "markevery": [0] if len(since) else []}
+        ax.plot(after[since], line[since], color=color, lw=1.3, **dot)
+    average = np.array([average_accuracy(accuracies, t) for t in after if t <= columns])
+    known = _measured(average)
+    dot = {"marker": "o"} if len(known) == 1 else {}
     label = "average over the domains learned"
-    ax.plot(after[:columns], average, color="black", lw=3.5, label=label, **dot)
+    ax.plot(after[known], average[known], color="black", lw=3.5, label=label, **dot)
     ax.plot([], [], ":", color="gray", label="before the domain is learned")
     ax.set(
         title="Accuracy of each domain over time",
@@ -176,6 +178,28 @@ def show_matrix(
     return ax.imshow(values, cmap=_COLORMAP, vmin=0, vmax=highest, extent=extent)
 
 
+def between_tests(R: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """An accuracy matrix to look at, if most rows were tested on few domains: each such
+    row shows the accuracies of the next test of all domains. Single rows among hundreds
+    of blank ones could not be seen.
+
+    :param R: accuracy matrix; it is returned as it is if at least half of its rows are
+        complete up to the diagonal.
+    """
+    complete = [not np.isnan(row[: r + 1]).any() for r, row in enumerate(R)]
+    if 2 * sum(complete) >= len(R):
+        return R
+    filled = R.copy()
+    for r in range(len(R) - 2, -1, -1):
+        # A row without any accuracy is that of a domain after which nobody tested.
+        if not complete[r] and not np.isnan(R[r]).all():
+            learned = filled[r, : r + 1]
+            filled[r, : r + 1] = np.where(
+                np.isnan(learned), filled[r + 1, : r + 1], learned
+            )
+    return filled
+
+
 def figure_to_image(fig: Figure) -> Image.Image:
     """Draw a figure in memory.
 
@@ -215,9 +239,8 @@ def _line_colors(count: int) -> ListedColormap:
     return ListedColormap(colors)
 
 
-def _measured(values: npt.ArrayLike) -> list[int]:
-    measured: list[int] = np.flatnonzero(~np.isnan(values)).tolist()
-    return measured
+def _measured(values: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    return np.flatnonzero(~np.isnan(values))
 
 
 def domain_ticks(first: int, last: int, most: int = _MOST_TICKS) -> range:

@@ -16,6 +16,7 @@ the model can be used at any time, whatever happens to an update. Nothing is pic
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -96,8 +97,8 @@ class ModelFolder:
         :raises ModelError: if there is no model, or its file is damaged.
         """
         self.require()
-        text = self._current.read_text().strip()
-        if not text.isdecimal():
+        text = self._current.read_bytes().decode(errors="replace").strip()
+        if text not in map(str, self.numbers):
             raise ModelError(
                 f"{self._current} does not hold the number of a version: write one of "
                 f"{', '.join(map(str, self.numbers))} into it"
@@ -108,7 +109,7 @@ class ModelFolder:
     def numbers(self) -> list[int]:
         """The numbers of all versions, those set aside included."""
         found = self.versions.glob("[0-9]*")
-        return sorted(int(each.name) for each in found if each.name.isdecimal())
+        return sorted(int(each.name) for each in found if _is_number(each.name))
 
     def make_current(self, number: int) -> None:
         """Use a version from now on.
@@ -344,3 +345,7 @@ def _sealed(content: Mapping[str, Any]) -> bytes:
 def _digest_of(content: Mapping[str, Any]) -> str:
     text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_number(name: str) -> bool:
+    return re.fullmatch("[0-9]{1,18}", name) is not None

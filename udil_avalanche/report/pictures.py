@@ -44,6 +44,9 @@ def curves_picture(table: Table) -> str:
         ax.set_xlabel("after domain")
         ax.grid(alpha=0.25)
         ax.locator_params(axis="x", integer=True)
+        if not ax.lines:
+            ax.text(0.5, 0.5, "not known", ha="center", transform=ax.transAxes)
+            ax.set_axis_off()
     left.set(title="Average accuracy over the domains learned", ylabel="percent")
     right.set(title="Forgetting", ylabel="points")
     handles, labels = left.get_legend_handles_labels()
@@ -96,7 +99,7 @@ def matrices_picture(table: Table) -> str:
 
     def draw(ax: Axes, matrix: npt.NDArray[np.float64]) -> ScalarMappable:
         ax.locator_params(integer=True, nbins=5)
-        return plots.show_matrix(ax, matrix)
+        return plots.show_matrix(ax, plots.between_tests(matrix))
 
     matrices = {
         row.name: np.mean([run.accuracy_matrix for run in row.group.runs], axis=0)
@@ -170,7 +173,9 @@ def _curve(ax: Axes, row: Row, formula: Callable[[npt.ArrayLike, int], float]) -
         if not np.isnan(mean[-1]):
             ax.axhline(mean[-1], color=color, ls="--", label=row.name)
         return
-    after = np.arange(1, len(mean) + 1)
+    # A long stream may not have been tested after every domain.
+    known = np.flatnonzero(~np.isnan(mean))
+    after, mean, seeds = known + 1, mean[known], seeds[:, known]
     width = 2.8 if row.method == _EMPHASISED else 1.4
     style = "-" if paper.has_memory(row.method) else ":"
     ax.plot(after, mean, style, color=color, lw=width, label=row.name)

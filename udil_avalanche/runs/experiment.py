@@ -233,7 +233,7 @@ def _measured(
     t = len(metrics.trained_domains)
     line = {
         "domain": t,
-        "accuracies": metrics.matrix[t - 1].tolist(),
+        "accuracies": metrics.row(t).tolist(),
         **metrics.result(),
         "seconds": seconds,
         "steps": strategy.clock.train_iterations,
