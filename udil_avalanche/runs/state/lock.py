@@ -19,9 +19,12 @@ def _do_not_inherit() -> None:
     """In a copy of the process: let go of the lock files. They become the null device,
     since whoever opened them will close them by their number."""
     while _descriptors:
+        descriptor = _descriptors.pop()
         nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, _descriptors.pop(), inheritable=False)
-        os.close(nothing)
+        # The same number: filelock has closed the file in this copy already.
+        if nothing != descriptor:
+            os.dup2(nothing, descriptor, inheritable=False)
+            os.close(nothing)
 
 
 if hasattr(os, "register_at_fork"):
