@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from udil_avalanche.errors import RunError
+from udil_avalanche.runs.state import lock
 from udil_avalanche.runs.state.lock import locked
 from udil_avalanche.runs.state.stop import StopRequest
 
@@ -84,3 +85,12 @@ def test_another_thread_leaves_the_signals_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [(before, None)]
+
+
+def test_a_copy_of_the_process_may_have_closed_the_lock_file(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
+    lock._descriptors.append(descriptor)
+    os.close(descriptor)  # the next file that is opened gets the same number
+    lock._do_not_inherit()
+    assert os.fstat(descriptor).st_rdev == os.stat(os.devnull).st_rdev
+    os.close(descriptor)
