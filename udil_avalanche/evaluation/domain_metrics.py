@@ -220,11 +220,13 @@ class DomainMetrics(Metric):
     def _entries(self) -> list[list[float]]:
         """Row, domain and accuracy of what belongs into the state."""
         domains = list(self._columns)
-        measured = ~np.isnan(self._accuracies)
-        measured[1 : self.rows_kept_elsewhere + 1] = False
+        # Looking at the others too would take longer the longer the stream is.
+        last = min(len(self.trained_domains), len(self._accuracies) - 1)
+        rows = [0, *range(self.rows_kept_elsewhere + 1, last + 1)]
+        measured = ~np.isnan(self._accuracies[rows])
         return [
-            [row, domains[column], float(self._accuracies[row, column])]
-            for row, column in np.argwhere(measured).tolist()
+            [rows[k], domains[column], float(self._accuracies[rows[k], column])]
+            for k, column in np.argwhere(measured).tolist()
         ]
 
     def _at(self, row: int, domain: int) -> float:
