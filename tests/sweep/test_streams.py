@@ -87,7 +87,7 @@ def test_variants_are_tried_on_every_stream_with_every_seed(load: Any) -> None:
         for stream in ("few balls", "drift")
         for variant in ("default", "with V_s")
     ]
-    assert [run.lambda_s for run in sweep.runs] == [0.3, 0.03] * 4
+    assert [run.lambda_s for run in sweep.runs] == [0, 0.03] * 4
 
 
 def test_a_variant_wins_over_the_stream_and_the_settings(load: Any) -> None:

@@ -21,11 +21,9 @@ from udil_avalanche.losses import (
     history_gate,
     known_share,
     model_loss,
-    novelty,
     objective_scale,
     past_scale,
     spread,
-    supcon_loss,
 )
 from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.strategies.reference import Algorithm1, Losses
@@ -40,8 +38,7 @@ from udil_avalanche.theory.measured_divergence import measured_divergences
 class DefaultLoop(Algorithm1):
     """Algorithm 1 with UDIL's default: Omega is solved from honest estimates, the past
     weighs by how much of the new domain is known, the memory of domain i is distilled
-    from H_i, the cross-domain term is gated, and V_s compares the samples of the
-    current domain as far as it is new. V_d is left out.
+    from H_i, and the cross-domain term is gated. V_d and V_s are left out.
 
     The averaged weights that a run evaluates are not here: training does without them,
     but for H_t, which is the average then.
@@ -49,7 +46,7 @@ class DefaultLoop(Algorithm1):
 
     lambda_d: float = 0.0
     lambda_p: float = 0.03
-    lambda_s: float = 0.3
+    lambda_s: float = 0.0
     distillation_temperature: float = 2.0
     domain_sample: int = 512
     """Samples of a new domain that it is measured on."""
@@ -71,10 +68,7 @@ class DefaultLoop(Algorithm1):
     def _first(self, X_t: Tensor, y_t: Tensor) -> Iterator[Losses]:
         nothing = torch.zeros(())
         for x, y in self._batches(X_t, y_t):
-            embeddings = self.h.encoder(x)
-            V_l = classification_loss(self.h.predictor(embeddings), y)
-            V_s = supcon_loss(embeddings, y, spread(embeddings))
-            yield V_l, nothing, nothing, V_s
+            yield classification_loss(self.h(x), y), nothing, nothing, nothing
 
     def _later(self, X_t: Tensor, y_t: Tensor, t: int) -> Iterator[Losses]:
         h, memory, n_past = self.h, self.memory, t - 1
@@ -164,9 +158,7 @@ class DefaultLoop(Algorithm1):
                 n_past,
                 spread(memory_embeddings),
             )
-            current = embeddings[:n]
-            V_s = novelty(known) * supcon_loss(current, y, spread(current))
-            yield V_l, nothing, V_p, V_s
+            yield V_l, nothing, V_p, nothing
 
 
 def _frozen(model: EncoderPredictor) -> EncoderPredictor:

@@ -138,7 +138,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         distillation_temperature: float = 2.0,
         lambda_d: float = 0.0,
         lambda_p: float = 0.03,
-        lambda_s: float = 0.3,
+        lambda_s: float = 0.0,
         contrast_memory: bool = False,
         relative: bool = True,
         temperature: float = 1.0,

@@ -50,7 +50,7 @@ class UDILSettings(RunSettings):
     """weight of the adversarial alignment V_d; 0 leaves it out"""
     lambda_p: float = Field(0.03, ge=0)
     """weight of the past-embedding distillation V_p; 0 leaves it out"""
-    lambda_s: float = Field(0.3, ge=0)
+    lambda_s: float = Field(0.0, ge=0)
     """weight of the supervised contrastive loss V_s; 0 leaves it out"""
     contrast_memory: Annotated[bool, Before(True)] = False
     """V_s compares the samples of all domains as in the paper, not only those of the
