@@ -10,7 +10,12 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-FILES = {"results": "RESULTS.md", "changelog": "CHANGELOG.md"}
+FILES = {
+    "results": "RESULTS.md",
+    "changelog": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+}
 
 
 def adapt(text: str) -> str:
@@ -20,8 +25,10 @@ def adapt(text: str) -> str:
     """
     # Anchors in HTML are not seen by the check of links, those of MyST are.
     text = re.sub(r'<a id="([^"]+)"></a>', r"(\1)=\n", text)
-    # The folders of the runs are not a part of the site.
-    text = re.sub(r"\[([^\]]+)\]\(results/[^)]*\)", r"\1", text)
+    # The folders of the runs and the licence are not a part of the site.
+    text = re.sub(r"\[([^\]]+)\]\((?:results/[^)]*|LICENSE)\)", r"\1", text)
+    for page, file in FILES.items():
+        text = text.replace(f"]({file})", f"]({page}.md)")
     return text.replace("](docs/", "](")
 
 
