@@ -41,6 +41,20 @@ def test_older_samples_are_swapped_out_at_random_and_never_come_back() -> None:
     assert all(later < earlier for earlier, later in pairwise(kept))
 
 
+def test_nothing_moves_while_the_share_stays_the_same() -> None:
+    """In a long stream the share of a domain rarely shrinks; then there is nothing to
+    choose, and a domain costs no more than the samples that it brings."""
+    memory = BalancedMemory(100)
+    for _ in range(34):
+        add(memory, 500)
+    before = memory.fields[0].clone()
+    for _ in range(16):
+        add(memory, 500)
+        assert torch.equal(memory.fields[0][: len(before)], before)
+    add(memory, 500)
+    assert memory.counts.tolist() == [1] * 51
+
+
 def test_every_sample_of_a_domain_can_be_chosen() -> None:
     chosen = torch.zeros(30)
     for seed in range(200):

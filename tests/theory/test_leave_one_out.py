@@ -27,9 +27,12 @@ def fitted_without(i: int, x: Tensor, y: Tensor, w: Tensor, ridge: float) -> Ten
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_predictions_are_those_of_a_fit_without_the_sample(seed: int) -> None:
+@pytest.mark.parametrize("width", [2, 5, 20])
+def test_predictions_are_those_of_a_fit_without_the_sample(
+    seed: int, width: int
+) -> None:
     torch.manual_seed(seed)
-    x = torch.randn(14, 5, dtype=torch.double) * 3 + 2
+    x = torch.randn(14, width, dtype=torch.double) * 3 + 2
     y = torch.randn(14, 3, dtype=torch.double)
     w = torch.rand(14, dtype=torch.double) + 0.2
     centred = x - w @ x / w.sum()

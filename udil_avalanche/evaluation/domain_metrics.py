@@ -98,12 +98,12 @@ class DomainMetrics(Metric):
 
         :param t: number of the row, from 1.
         """
-        return np.array([self._at(t, domain) for domain in self.domains])
+        return self._taken([t] * len(self.domains))
 
     @property
     def initial(self) -> npt.NDArray[np.float64]:
         """Percent on each domain before any training, NaN where not evaluated."""
-        return np.array([self._at(0, domain) for domain in self.domains])
+        return self._taken([0] * len(self.domains))
 
     def result(self) -> dict[str, float | None]:
         """The metrics after the last domain, None where an accuracy is missing."""
@@ -127,10 +127,7 @@ class DomainMetrics(Metric):
 
     def _forward_transfer(self, t: int) -> float | None:
         """:func:`formulas.forward_transfer`, from the accuracies that it needs."""
-        gains = [
-            self._at(k, domain) - self._at(0, domain)
-            for k, domain in enumerate(self.domains[:t])
-        ]
+        gains = self._taken(range(t)) - self._taken([0] * t)
         value = float(np.mean(gains[1:])) if t > 1 else np.nan
         return None if np.isnan(value) else value
 
@@ -229,9 +226,15 @@ class DomainMetrics(Metric):
             for k, column in np.argwhere(measured).tolist()
         ]
 
-    def _at(self, row: int, domain: int) -> float:
-        known = domain in self._columns and row < len(self._accuracies)
-        return float(self._accuracies[row, self._columns[domain]]) if known else np.nan
+    def _taken(self, rows: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The accuracy on each of the first domains of :attr:`domains`, each from a row
+        of its own."""
+        columns = [self._columns.get(k, -1) for k in self.domains[: len(rows)]]
+        row, column = np.array(rows, dtype=int), np.array(columns, dtype=int)
+        known = (column >= 0) & (row < len(self._accuracies))
+        found = np.full(len(row), np.nan)
+        found[known] = self._accuracies[row[known], column[known]]
+        return found
 
     def _set(self, row: int, domain: int, accuracy: float) -> None:
         """Row 0 is that before any training."""

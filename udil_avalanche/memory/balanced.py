@@ -106,7 +106,7 @@ class BalancedMemory(Memory):
             a model's outputs, from the fields that they have.
         """
         quota = self.quota(self.n_domains + 1)
-        if self.n_domains > 0:
+        if self.n_domains > 0 and int(self.counts.max()) > quota:
             kept = self._thinned(quota)
             self.fields = [field[kept] for field in self.fields]
             self.domains = self.domains[kept]

@@ -6,6 +6,9 @@ from torch.nn import functional as F
 
 from udil_avalanche.theory.domains import domain_means, domain_weights
 
+MANY = 4
+"""So many times as many samples as features are many."""
+
 
 def leave_one_out_predictions(
     features: Tensor,
@@ -33,22 +36,42 @@ def leave_one_out_predictions(
         intercept of its own, so that nothing is learned from differences between
         groups. Each needs two samples. One intercept for all by default.
     """
-    n, root = len(weights), weights.sqrt()
+    root = weights.sqrt()
     total = _sums(weights, groups)
     centred = (features - _means(features, weights, groups)) * root[:, None]
     wanted = (targets - _means(targets, weights, groups)) * root[:, None]
-    products = centred @ centred.T
-    ridge = (shrinkage * products.diagonal().mean()).clamp(min=1e-12)
-    smoother = torch.linalg.solve(
-        products + ridge * torch.eye(n, dtype=products.dtype, device=products.device),
-        products,
-    )
-    leverage = smoother.diagonal() + weights / total
-    residuals = wanted - smoother @ wanted
+    fitted, own_share = _ridge_regression(centred, wanted, shrinkage)
+    leverage = own_share + weights / total
+    residuals = wanted - fitted
     predictions: Tensor = (
         targets - residuals / ((1 - leverage).clamp(min=1e-6) * root)[:, None]
     )
     return predictions
+
+
+def _ridge_regression(
+    features: Tensor, targets: Tensor, shrinkage: float
+) -> tuple[Tensor, Tensor]:
+    """What it predicts for the samples that it is fitted to, and the diagonal of H.
+
+    H has a row for each sample. Of many samples with few features it is not made: the
+    covariance of the features gives the same in a small part of the time.
+    """
+    n, width = features.shape
+    if n > MANY * width:
+        covariance = features.T @ features
+        solution = torch.linalg.solve(_with_ridge(covariance, shrinkage, n), features.T)
+        return features @ (solution @ targets), (features * solution.T).sum(dim=1)
+    products = features @ features.T
+    smoother = torch.linalg.solve(_with_ridge(products, shrinkage, n), products)
+    return smoother @ targets, smoother.diagonal()
+
+
+def _with_ridge(matrix: Tensor, shrinkage: float, n: int) -> Tensor:
+    """Both matrices of products have the same trace, the sum of all squares."""
+    ridge = (shrinkage * (matrix.diagonal().sum() / n)).clamp(min=1e-12)
+    identity = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+    return matrix + ridge * identity
 
 
 def _sums(weights: Tensor, groups: Tensor | None) -> Tensor:

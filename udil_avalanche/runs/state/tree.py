@@ -8,6 +8,9 @@ from torch import Tensor
 MARK = "__tensor__"
 """The key that stands for a tensor in the plain part of a tree."""
 
+PLAIN = (int, float, str, bool, type(None))
+"""The leaves that stay as they are."""
+
 
 def split(tree: Any) -> tuple[Any, dict[str, Tensor]]:
     """Take the tensors out of a tree of dictionaries and sequences.
@@ -35,6 +38,9 @@ def split(tree: Any) -> tuple[Any, dict[str, Tensor]]:
                         raise TypeError(f"{path}: {key!r} cannot be a key of a state.")
                 return {key: visit(node[key], f"{path}/{key}") for key in node}
             case list() | tuple():
+                # Long lists of numbers, such as accuracies, are the rule.
+                if all(type(item) in PLAIN for item in node):
+                    return list(node)
                 return [visit(item, f"{path}/{i}") for i, item in enumerate(node)]
             case None | bool() | int() | float() | str():
                 return node
