@@ -110,7 +110,7 @@ class RunSettings(BaseModel):
     """weight decay of the model's optimizer"""
     clip_norm: float | None = Field(1.0, gt=0)
     """clip the model's gradient to this norm in every step; null: never"""
-    anneal: float = Field(0.5, ge=0, le=1)
+    anneal: float = Field(0.1, ge=0, le=1)
     """share of each domain's steps, its last ones, over which the learning rate falls
     to a tenth"""
     average: float = Field(0.0, ge=0, lt=1)

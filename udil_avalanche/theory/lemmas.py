@@ -76,8 +76,10 @@ def intra_domain_bound(estimates: BoundEstimates) -> Tensor:
 
 def cross_domain_bound(estimates: BoundEstimates) -> Tensor:
     r"""Lemma 3.3, for each past domain i:
-    :math:`\epsilon_i(h) \le \epsilon_t(h, H_{t-1})
-    + \frac12 d_{H \Delta H}(D_i, D_t) + \epsilon_i(H_{t-1})`.
+
+    .. math::
+        \epsilon_i(h) \le \epsilon_t(h, H_{t-1})
+            + \frac12 d_{H \Delta H}(D_i, D_t) + \epsilon_i(H_{t-1})
 
     :param estimates: the disagreement on the current domain, divergences and history
         errors.

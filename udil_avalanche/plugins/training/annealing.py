@@ -12,9 +12,9 @@ class AnnealingPlugin(StatefulPlugin):
     Large steps keep a model from memorising the few samples in memory, but leave it
     somewhere around the minimum; a few smaller steps at the end bring it closer.
 
-    In any strategy of Avalanche, here over the last half of each domain::
+    In any strategy of Avalanche, here over the last tenth of each domain::
 
-        plugins = [AnnealingPlugin(0.5)]
+        plugins = [AnnealingPlugin(0.1)]
         strategy = Naive(model=model, optimizer=optimizer, plugins=plugins)
 
     :param share: the fraction of a domain's steps over which the rate falls, linearly.

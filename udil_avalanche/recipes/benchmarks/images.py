@@ -71,6 +71,7 @@ DEFAULTS = {
     "optimizer": "adam",
     "lr": 3e-4,
     "clip_norm": None,
+    "anneal": 0.5,
     "memory_batch": 64,
 }
 """Defaults of a small network on a few thousand images."""
@@ -80,7 +81,7 @@ DEFAULTS_WITH: dict[str, dict[str, Any]] = {
         **{"network": "efficientnet_lite0", "flip": False, "workers": 0},
         **{"image_size": None, "normalisation": "network", "eval_batch_size": 1000},
         **{"epochs": 10, "batch_size": 64, "optimizer": "sgd", "lr": 0.5},
-        **{"clip_norm": 1.0, "memory_batch": 64},
+        **{"clip_norm": 1.0, "anneal": 0.1, "memory_batch": 64},
     },
     "pretrained": {"image_size": None, "normalisation": "network"},
 }
