@@ -52,7 +52,10 @@ def measure(scale: Scale, only: str = "") -> Iterator[tuple[str, dict[str, Any]]
             frames=scale.frames, repeats=scale.repeats
         ),
         "features of image files": lambda: feature_speed(
-            scale.root, images=8 * scale.frames, repeats=min(scale.repeats, 3)
+            scale.root,
+            pictures=scale.pictures,
+            drawn=8 * scale.frames,
+            repeats=min(scale.repeats, 3),
         ),
         "evaluation": lambda: evaluation(scale),
         "shares of a run": lambda: {

@@ -24,6 +24,8 @@ class Scale:
     """domains of an evaluation"""
     frames: int = 40
     """image files of each of twenty classes"""
+    pictures: int = 10_000
+    """pictures of PACS, if it is there"""
     repeats: int = 11
     """turns of each comparison that does not alternate step by step"""
     memory_domains: int = 20
@@ -40,6 +42,7 @@ QUICK = Scale(
     slow_images=128,
     test_domains=1,
     frames=2,
+    pictures=16,
     repeats=1,
     memory_domains=1,
     streams=(("ER", 5),),

@@ -119,7 +119,7 @@ class _Batches(Dataset[Embedded]):
         if not images:
             return Embedded([], torch.empty(0), faults)
         pixels = torch.from_numpy(np.stack(list(images.values())))
-        batch = pixels.permute(0, 3, 1, 2).contiguous()
+        batch = pixels.permute(0, 3, 1, 2)
         made = batch if self._backbone is None else _features(self._backbone, batch)
         return Embedded(list(images), made, faults)
 

@@ -19,7 +19,7 @@ from udil_avalanche.models.backbones.weights import start_from
 from udil_avalanche.models.image_input import ImageInput, Normalisation
 from udil_avalanche.models.mlp import EncoderPredictor
 
-COMPUTES = 1
+COMPUTES = 2
 """Counts the changes of what a backbone computes from the same weights."""
 
 PUBLISHED_CLASSES = 1000
@@ -68,6 +68,9 @@ class Backbone(nn.Module):
             if images.dtype == torch.uint8:
                 images = images.to(torch.get_default_dtype()).div_(255)
             images = interpolate(images, size, mode="bilinear", antialias=True)
+        # A third faster on a CPU than one channel after the other; and how a network
+        # rounds depends on it, so it is the same for all.
+        images = images.contiguous(memory_format=torch.channels_last)
         features: Tensor = self.body(self.input(images))
         if features.dim() > 2:
             features = features.mean(dim=(2, 3))
