@@ -13,7 +13,10 @@ from udil_avalanche.losses.divergence import (
     empirical_divergence,
     encoder_alignment_loss,
 )
-from udil_avalanche.losses.embedding_distillation import embedding_distillation_loss
+from udil_avalanche.losses.embedding_distillation import (
+    embedding_distillation_loss,
+    long_stream_weight,
+)
 from udil_avalanche.losses.gate import history_gate
 from udil_avalanche.losses.model_loss import ModelLoss, model_loss
 from udil_avalanche.losses.multilabel import (
@@ -44,6 +47,7 @@ __all__ = [
     "encoder_alignment_loss",
     "history_gate",
     "known_share",
+    "long_stream_weight",
     "model_loss",
     "multilabel_classification_loss",
     "multilabel_distillation_loss",

@@ -4,6 +4,9 @@ from torch import Tensor
 
 from udil_avalanche.theory.domains import domain_weights
 
+MOST_DOMAINS = 20
+"""The length of the longest streams that the default weight of (V_p) was chosen on."""
+
 
 def embedding_distillation_loss(
     embeddings: Tensor,
@@ -28,3 +31,15 @@ def embedding_distillation_loss(
     """
     distances = (embeddings - history_embeddings).pow(2).sum(dim=1) / scale
     return (domain_weights(domains, n_past) * distances).sum()
+
+
+def long_stream_weight(n_past: int) -> float:
+    """min(1, 20 / n), what (V_p) is multiplied by with n past domains.
+
+    (V_p) is a sum over them, and the model's gradient is clipped: with hundreds of past
+    domains nothing else would be learned, and the embeddings of all samples would
+    become the same. From 20 domains on, they together weigh as much as 20.
+
+    :param n_past: n, at least 1.
+    """
+    return min(1.0, MOST_DOMAINS / n_past)

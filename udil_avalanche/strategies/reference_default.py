@@ -20,6 +20,7 @@ from udil_avalanche.losses import (
     embedding_distillation_loss,
     history_gate,
     known_share,
+    long_stream_weight,
     model_loss,
     objective_scale,
     past_scale,
@@ -158,7 +159,7 @@ class DefaultLoop(Algorithm1):
                 n_past,
                 spread(memory_embeddings),
             )
-            yield V_l, nothing, V_p, nothing
+            yield V_l, nothing, long_stream_weight(n_past) * V_p, nothing
 
 
 def _frozen(model: EncoderPredictor) -> EncoderPredictor:

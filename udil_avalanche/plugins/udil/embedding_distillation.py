@@ -4,7 +4,11 @@ from typing import Any
 
 from torch import Tensor
 
-from udil_avalanche.losses import embedding_distillation_loss, spread
+from udil_avalanche.losses import (
+    embedding_distillation_loss,
+    long_stream_weight,
+    spread,
+)
 from udil_avalanche.plugins.shared.checks import require_before
 from udil_avalanche.plugins.shared.encoder_plugin import EncoderPlugin
 from udil_avalanche.plugins.shared.plugin import Strategy
@@ -19,8 +23,10 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
     :param history: the history model, created with the same ``replay``.
     :param lambda_p: weight in the model's loss.
     :param relative: measure distances in units of the memory's
-        :func:`~udil_avalanche.losses.spread`, so that one weight suits any network;
-        ``False`` is the paper's formula.
+        :func:`~udil_avalanche.losses.spread`, so that one weight suits any network, and
+        limit it in long streams, see
+        :func:`~udil_avalanche.losses.long_stream_weight`; ``False`` is the paper's
+        formula.
     :param encoder: name of the model's sub-module that is its encoder.
     """
 
@@ -54,12 +60,15 @@ class EmbeddingDistillationPlugin(EncoderPlugin):
         if batch is None:
             self.terms = {}
             return
+        n_past = self.replay.memory.n_domains
         loss = embedding_distillation_loss(
             self.embeddings[batch.n_current :],
             self.history.batch_embeddings(batch),
             batch.domains,
-            self.replay.memory.n_domains,
+            n_past,
             self._unit,
         )
+        if self.relative:
+            loss = long_stream_weight(n_past) * loss
         strategy.loss += self.lambda_p * loss
         self.terms = {"V_p": loss.detach()}
