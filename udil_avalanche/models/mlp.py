@@ -4,6 +4,8 @@ import sys
 
 from torch import Tensor, nn
 
+from udil_avalanche.models.linear import Linear
+
 
 class EncoderPredictor(nn.Module):
     """A model h = p o e. It has the interface of Avalanche's ``BaseModel``, so that
@@ -56,7 +58,7 @@ def mlp(
     encoder = nn.Sequential(
         nn.Flatten(), *linear_relu(input_size, hidden), *linear_relu(hidden, hidden)
     )
-    return EncoderPredictor(encoder, nn.Linear(hidden, n_classes))
+    return EncoderPredictor(encoder, Linear(hidden, n_classes))
 
 
 def cida_mlp(
@@ -80,16 +82,16 @@ def cida_mlp(
         *linear_relu(hidden, hidden),
         *linear_relu(hidden, hidden),
         *linear_relu(hidden, hidden),
-        nn.Linear(hidden, hidden),
+        Linear(hidden, hidden),
     )
     predictor = nn.Sequential(
         *linear_relu(hidden, hidden),
         *linear_relu(hidden, hidden),
-        nn.Linear(hidden, n_classes),
+        Linear(hidden, n_classes),
     )
     return EncoderPredictor(encoder, predictor)
 
 
 def linear_relu(inputs: int, outputs: int) -> tuple[nn.Module, nn.Module]:
     """A linear layer and its activation."""
-    return nn.Linear(inputs, outputs), nn.ReLU()
+    return Linear(inputs, outputs), nn.ReLU()

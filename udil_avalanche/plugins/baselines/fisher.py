@@ -8,6 +8,7 @@ from avalanche.models.utils import is_multi_task_module
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
+from udil_avalanche.models.linear import product
 from udil_avalanche.plugins.baselines.linear_layers import linear_calls
 from udil_avalanche.plugins.shared.frozen import forward
 
@@ -80,7 +81,7 @@ def _squares_of_linear_layers(
 
     squares = {}
     for call, total in zip(layers, output_squares, strict=True):
-        squares[f"{call.name}.weight"] = total.T @ call.inputs.square()
+        squares[f"{call.name}.weight"] = product(total.T, call.inputs.square().T)
         squares[f"{call.name}.bias"] = total.sum(dim=0)
     return squares
 

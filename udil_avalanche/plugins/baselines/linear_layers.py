@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from udil_avalanche.models.linear import Linear
+
 
 class LinearCall(NamedTuple):
     """The use of a linear layer in a forward pass."""
@@ -48,7 +50,7 @@ def linear_calls(
     handles = [
         layer.register_forward_hook(record)
         for layer in model.modules()
-        if type(layer) is nn.Linear
+        if type(layer) in (nn.Linear, Linear)
     ]
     try:
         given = forward()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from udil_avalanche.memory.base import Memory
+from udil_avalanche.models.linear import product
 from udil_avalanche.models.standardise import Standardise
 from udil_avalanche.plugins.baselines.linear_layers import LinearCall, linear_calls
 from udil_avalanche.plugins.shared.frozen import forward
@@ -126,7 +127,7 @@ class FactoredGradients:
         """
         by_sample = self.layers[0][1].new_zeros(len(self.domains))
         for call, derivatives in self.layers:
-            along = call.inputs @ gradients[call.layer.weight].T
+            along = product(call.inputs, gradients[call.layer.weight])
             if call.layer.bias is not None:
                 along += gradients[call.layer.bias]
             by_sample += (along * derivatives).sum(dim=1)
@@ -137,10 +138,10 @@ class FactoredGradients:
         n = len(self.domains)
         by_pair = self.layers[0][1].new_zeros(n, n)
         for call, derivatives in self.layers:
-            of_inputs = call.inputs @ call.inputs.T
+            of_inputs = product(call.inputs, call.inputs)
             if call.layer.bias is not None:
                 of_inputs += 1
-            by_pair += of_inputs * (derivatives @ derivatives.T)
+            by_pair += of_inputs * product(derivatives, derivatives)
         return self._domain_sums(self._domain_sums(by_pair).T)
 
     def combination(self, weights: Tensor) -> Gradients:
@@ -151,7 +152,7 @@ class FactoredGradients:
         combined = {}
         for call, derivatives in self.layers:
             weighted = weights[self.domains, None] * derivatives
-            combined[call.layer.weight] = weighted.T @ call.inputs
+            combined[call.layer.weight] = product(weighted.T, call.inputs.T)
             if call.layer.bias is not None:
                 combined[call.layer.bias] = weighted.sum(dim=0)
         return combined
