@@ -111,3 +111,30 @@ def test_it_grows_with_the_distance() -> None:
 
 def test_a_single_sample_measures_nothing() -> None:
     assert measured_divergence(torch.zeros(1, 3), torch.ones(9, 3)) == 2
+
+
+def test_several_fits_at_once_are_those_of_each() -> None:
+    torch.manual_seed(0)
+    for width in (2, 40):
+        x, y, w = torch.randn(3, 30, width), torch.randn(30, 2), torch.rand(30) + 0.1
+        expected = [leave_one_out_predictions(each, y, w) for each in x]
+        found = leave_one_out_predictions(x, y, w)
+        torch.testing.assert_close(found, torch.stack(expected))
+
+
+def test_divergences_of_many_domains_are_those_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch.manual_seed(0)
+    domains = torch.tensor([0] * 5 + [1] * 9 + [2] + [3] * 5 + [4] * 9 + [5] * 5)
+    domains = domains[torch.randperm(len(domains))]
+    current = torch.randn(20, 12)
+    past = torch.randn(len(domains), 12) + 0.4 * domains[:, None]
+    expected = [measured_divergence(past[domains == i], current) for i in range(6)]
+    for at_once in (2**23, 1):
+        monkeypatch.setattr(
+            "udil_avalanche.theory.measured_divergence.VALUES_AT_ONCE", at_once
+        )
+        found = measured_divergences(past, domains, current)
+        torch.testing.assert_close(found, torch.stack(expected))
+    assert found.unique().numel() > 3

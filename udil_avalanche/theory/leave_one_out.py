@@ -27,24 +27,26 @@ def leave_one_out_predictions(
     the prediction without sample i is
     :math:`y_i - (y_i - \hat y_i) / (1 - H_{ii})`.
 
-    :param features: one row per sample.
+    :param features: one row per sample. There may be further dimensions before, here
+        and in the next two, for several fits at once.
     :param targets: what to predict, one row per sample.
     :param weights: the weight of each sample in the fit, all above 0.
     :param shrinkage: the ridge, as a share of the features' variance. It is the same
         for all scales of the features.
     :param groups: the group of each sample, counted from 0, if each group is to have an
         intercept of its own, so that nothing is learned from differences between
-        groups. Each needs two samples. One intercept for all by default.
+        groups. Each needs two samples. One intercept for all by default. Only for a
+        single fit.
     """
     root = weights.sqrt()
     total = _sums(weights, groups)
-    centred = (features - _means(features, weights, groups)) * root[:, None]
-    wanted = (targets - _means(targets, weights, groups)) * root[:, None]
+    centred = (features - _means(features, weights, groups)) * root[..., None]
+    wanted = (targets - _means(targets, weights, groups)) * root[..., None]
     fitted, own_share = _ridge_regression(centred, wanted, shrinkage)
     leverage = own_share + weights / total
     residuals = wanted - fitted
     predictions: Tensor = (
-        targets - residuals / ((1 - leverage).clamp(min=1e-6) * root)[:, None]
+        targets - residuals / ((1 - leverage).clamp(min=1e-6) * root)[..., None]
     )
     return predictions
 
@@ -57,27 +59,30 @@ def _ridge_regression(
     H has a row for each sample. Of many samples with few features it is not made: the
     covariance of the features gives the same in a small part of the time.
     """
-    n, width = features.shape
+    n, width = features.shape[-2:]
     if n > MANY * width:
-        covariance = features.T @ features
-        solution = torch.linalg.solve(_with_ridge(covariance, shrinkage, n), features.T)
-        return features @ (solution @ targets), (features * solution.T).sum(dim=1)
-    products = features @ features.T
+        covariance = features.mT @ features
+        solution = torch.linalg.solve(
+            _with_ridge(covariance, shrinkage, n), features.mT
+        )
+        return features @ (solution @ targets), (features * solution.mT).sum(dim=-1)
+    products = features @ features.mT
     smoother = torch.linalg.solve(_with_ridge(products, shrinkage, n), products)
-    return smoother @ targets, smoother.diagonal()
+    return smoother @ targets, smoother.diagonal(dim1=-2, dim2=-1)
 
 
 def _with_ridge(matrix: Tensor, shrinkage: float, n: int) -> Tensor:
     """Both matrices of products have the same trace, the sum of all squares."""
-    ridge = (shrinkage * (matrix.diagonal().sum() / n)).clamp(min=1e-12)
-    identity = torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
-    return matrix + ridge * identity
+    trace = matrix.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+    ridge = (shrinkage * (trace / n)).clamp(min=1e-12)
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return matrix + ridge[..., None, None] * identity
 
 
 def _sums(weights: Tensor, groups: Tensor | None) -> Tensor:
     """The sum of the weights, or for each sample that of its group."""
     if groups is None:
-        return weights.sum()
+        return weights.sum(dim=-1, keepdim=True)
     sums = weights.new_zeros(int(groups.max()) + 1).index_add(0, groups, weights)
     return sums[groups]
 
@@ -85,7 +90,8 @@ def _sums(weights: Tensor, groups: Tensor | None) -> Tensor:
 def _means(values: Tensor, weights: Tensor, groups: Tensor | None) -> Tensor:
     """The weighted mean of the rows, or for each row that of its group."""
     if groups is None:
-        return weights @ values / weights.sum()
+        total = weights[..., None, :] @ values
+        return total / weights.sum(dim=-1)[..., None, None]
     sums = values.new_zeros(int(groups.max()) + 1, values.shape[1])
     sums = sums.index_add(0, groups, weights[:, None] * values)
     return sums[groups] / _sums(weights, groups)[:, None]

@@ -5,6 +5,9 @@ from torch import Tensor
 
 from udil_avalanche.theory.leave_one_out import leave_one_out_predictions
 
+VALUES_AT_ONCE = 2**23
+"""How many values the matrices of several domains may have together."""
+
 
 def measured_divergence(past: Tensor, current: Tensor) -> Tensor:
     r"""The empirical divergence :math:`\hat d_{H \Delta H}(e(U_i), e(U_t))` of section
@@ -17,31 +20,43 @@ def measured_divergence(past: Tensor, current: Tensor) -> Tensor:
     one is 0 for two draws from one domain, and needs no training. Of a single sample
     nothing can be measured: the divergence is 2 then, so that the bound holds.
 
-    :param past: e(x) for the samples of the past domain.
+    :param past: e(x) for the samples of the past domain, or of several with as many
+        samples each, one after the other in the first dimension.
     :param current: e(x) for samples of the current domain.
-    :return: a number in [0, 2]; 2 if no sample is mistaken.
+    :return: a number in [0, 2] for each past domain; 2 if no sample is mistaken.
     """
-    if min(len(past), len(current)) < 2:
-        return past.new_tensor(2.0)
-    sizes = torch.tensor([len(past), len(current)], device=past.device)
-    is_past = torch.arange(len(past) + len(current), device=past.device) < len(past)
+    n_past, n_current = past.shape[-2], len(current)
+    if min(n_past, n_current) < 2:
+        return past.new_full(past.shape[:-2], 2.0)
+    n = n_past + n_current
+    is_past = torch.arange(n, device=past.device) < n_past
     # Both domains weigh the same, however many samples there are.
-    weights = (sizes.sum() / (2 * sizes.to(past.dtype)))[(~is_past).long()]
+    weights = torch.where(is_past, n / (2 * n_past), n / (2 * n_current)).to(past.dtype)
     targets = torch.where(is_past, 1.0, -1.0).to(past.dtype)[:, None]
-    scores = leave_one_out_predictions(torch.cat([past, current]), targets, weights)
-    wrong = ((scores[:, 0] > 0) != is_past).to(past.dtype)
-    errors = wrong[is_past].mean() + wrong[~is_past].mean()
+    both = torch.cat([past, current.expand(*past.shape[:-2], -1, -1)], dim=-2)
+    scores = leave_one_out_predictions(both, targets, weights)[..., 0]
+    wrong = ((scores > 0) != is_past).to(past.dtype)
+    errors = wrong[..., :n_past].mean(dim=-1) + wrong[..., n_past:].mean(dim=-1)
     return (2 - 2 * errors).clamp(min=0)
 
 
 def measured_divergences(past: Tensor, domains: Tensor, current: Tensor) -> Tensor:
     """:func:`measured_divergence` between each past domain and the current one.
 
+    Domains with as many samples are measured at once: in a stream of hundreds of
+    domains with a few samples each, one at a time would take longer than learning.
+
     :param past: e(x) for the samples in memory.
     :param domains: the domain of each of them, counted from 0, none left out.
     :param current: e(x) for samples of the current domain.
     """
-    n_past = int(domains.max()) + 1
-    return torch.stack(
-        [measured_divergence(past[domains == i], current) for i in range(n_past)]
-    )
+    counts = torch.bincount(domains)
+    by_domain = past[domains.argsort(stable=True)].split(counts.tolist())
+    divergences = past.new_empty(len(counts))
+    for count in counts.unique().tolist():
+        n = count + len(current)
+        at_once = max(1, VALUES_AT_ONCE // (n * (n + past.shape[1])))
+        for members in torch.nonzero(counts == count).squeeze(1).split(at_once):
+            stacked = torch.stack([by_domain[i] for i in members.tolist()])
+            divergences[members] = measured_divergence(stacked, current)
+    return divergences
