@@ -30,7 +30,10 @@ class Scale:
     """turns of each comparison that does not alternate step by step"""
     memory_domains: int = 20
     """domains of the run whose memory is measured"""
-    streams: tuple[tuple[str, int], ...] = (("ER", 300), ("ER", 1000), ("UDIL", 300))
+    streams: tuple[tuple[str, int], ...] = (
+        *(("ER", 300), ("ER", 1000)),
+        *(("UDIL", 300), ("UDIL", 1000)),
+    )
     """long streams: how they are learned, and their number of domains"""
 
 

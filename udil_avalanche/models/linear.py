@@ -11,6 +11,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+BLOCK = 64
+"""oneDNN compiles code for every shape that it meets and keeps it. In a stream of
+hundreds of domains the memory has hundreds of sizes, so rows are multiplied in whole
+blocks."""
 
 
 class Linear(nn.Linear):
@@ -36,18 +42,20 @@ class _OneDnnLinear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return _onednn_product(x, weight, bias)
+        blocks = _whole_blocks(x)
+        ctx.save_for_backward(blocks, weight)
+        return _onednn_product(blocks, weight, bias)[: len(x)]
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        (by_output,) = gradients
+        rows = len(gradients[0])
+        by_output = _whole_blocks(gradients[0])
         of_x, of_weight, of_bias = ctx.needs_input_grad
         # Only plain products can be differentiated once more.
         times = torch.matmul if torch.is_grad_enabled() else _onednn_matmul
         return (
-            times(by_output, weight) if of_x else None,
+            times(by_output, weight)[:rows] if of_x else None,
             times(by_output.t(), x) if of_weight else None,
             by_output.sum(dim=0) if of_bias else None,
         )
@@ -62,6 +70,12 @@ def product(a: Tensor, b: Tensor) -> Tensor:
     with torch.no_grad():
         by_onednn = _multiplied_by_onednn(a, b)
         return _onednn_product(a, b) if by_onednn else a @ b.t()
+
+
+def _whole_blocks(x: Tensor) -> Tensor:
+    """With rows of zeros at the end, up to a multiple of :data:`BLOCK`."""
+    missing = -len(x) % BLOCK
+    return functional.pad(x, (0, 0, 0, missing)) if missing else x
 
 
 def _onednn_product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:

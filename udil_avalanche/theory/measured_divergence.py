@@ -5,7 +5,7 @@ from torch import Tensor
 
 from udil_avalanche.theory.leave_one_out import leave_one_out_predictions
 
-VALUES_AT_ONCE = 2**23
+VALUES_AT_ONCE = 2**20
 """How many values the matrices of several domains may have together."""
 
 
@@ -51,12 +51,13 @@ def measured_divergences(past: Tensor, domains: Tensor, current: Tensor) -> Tens
     :param current: e(x) for samples of the current domain.
     """
     counts = torch.bincount(domains)
-    by_domain = past[domains.argsort(stable=True)].split(counts.tolist())
+    by_domain = torch.split(past[domains.argsort(stable=True)], counts.tolist())
     divergences = past.new_empty(len(counts))
-    for count in counts.unique().tolist():
+    for count in set(counts.tolist()):
         n = count + len(current)
         at_once = max(1, VALUES_AT_ONCE // (n * (n + past.shape[1])))
-        for members in torch.nonzero(counts == count).squeeze(1).split(at_once):
+        alike = torch.nonzero(counts == count).squeeze(1)
+        for members in torch.split(alike, at_once):
             stacked = torch.stack([by_domain[i] for i in members.tolist()])
             divergences[members] = measured_divergence(stacked, current)
     return divergences
