@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,23 @@ def test_a_photo_without_torch_by_the_code_on_the_card(
     expected_classes, expected = predicted(model, photo, capsys)
     assert classes == expected_classes
     assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_photo_by_torch_and_the_code_on_the_card(
+    image_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["export", str(image_model), str(tmp_path / "m.pt2")]) == 0
+    photo = write_image(tmp_path / "photo.jpg", "green", 0, (300, 200))
+    code = example(tmp_path / "m.md").replace("FILE", photo.name)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(code, "m.md", "exec"), names)
+    _, expected = predicted(image_model, photo, capsys)
+    assert names["probabilities"].numpy() == pytest.approx(expected, abs=1e-4)
+    assert names["x"].flags.writeable  # torch warns of arrays that are not
 
 
 @pytest.mark.parametrize(

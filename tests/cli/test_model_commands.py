@@ -73,7 +73,7 @@ def test_a_harmful_update_has_an_exit_code_of_its_own(
     update = ["update", model, "--data", harmful, "--max-drop", "1"]
     assert main(update) == 3
     printed = capsys.readouterr().out
-    assert "set aside" in printed and "first by" in printed
+    assert "set aside" in printed and "it costs first " in printed
     assert main(["inspect", model, "--data", first, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"]["value"] > 0.8
 

@@ -113,3 +113,11 @@ def test_the_example_of_the_estimator_runs(capsys: pytest.CaptureFixture[str]) -
     assert names["model"].version_.record.number == 3
     assert names["model"].score(names["x"], names["y"]) > 0.85
     assert "near" in capsys.readouterr().out
+
+
+def test_the_update_that_hurts_was_set_aside() -> None:
+    text = (DOCS / "living_model.md").read_text()
+    section = text.partition("\n## An update that hurts\n")[2].partition("\n## ")[0]
+    shown = "".join(re.findall(r"```console\n(.*?)```", section, flags=re.DOTALL))
+    assert "\nset aside: it costs" in shown and "\nexit code 3\n" in shown
+    assert re.search(r"^    \* 1 .* in use$", shown, flags=re.MULTILINE)

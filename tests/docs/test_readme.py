@@ -25,7 +25,7 @@ def test_example(
     names: dict[str, object] = {}
     exec(compile(example, "example", "exec"), names)
     if "learner" in names:
-        assert (tmp_path / "model" / "current").read_text() == "2\n"
+        assert (tmp_path / "numbers" / "current").read_text() == "2\n"
         assert "a new domain: update" in capsys.readouterr().out
     else:
         strategy = names["strategy"]

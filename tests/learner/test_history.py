@@ -27,7 +27,7 @@ from udil_avalanche.learner.version import DomainRecord, Version, VersionRecord
 from udil_avalanche.recipes import as_dict
 from udil_avalanche.recipes.resolve import resolve
 
-ASIDE = "<winter> by 6.0 points: more than 1"
+ASIDE = "<winter> 6.0 points: more than 1"
 
 
 def version(

@@ -40,7 +40,7 @@ def judged(
         found: dict[str, Any] = {
             "n": len(reserve),
             "before": None,
-            "after": 100 * right_after.float().mean().item(),
+            "after": 100 * right_after.double().mean().item(),
         }
         if old is not None:
             right_before = _right(old, reserve.inputs, reserve.labels)
@@ -84,7 +84,7 @@ def objection(
     dropped = drops_more_than(max_drop / 100, changes=old)
     if not dropped:
         return None
-    parts = [f"{name} by {-100 * old[name].change:.1f}" for name in dropped]
+    parts = [f"{name} {-100 * old[name].change:.1f}" for name in dropped]
     return (
         f"{' and '.join(parts)} points: more than {max_drop:g}, and more than chance "
         "explains"

@@ -168,7 +168,7 @@ def _example(file: Path, version: VersionRecord) -> str:
             f'image.draft("RGB", ({2 * size}, {2 * size}))',
             'image = ImageOps.exif_transpose(image).convert("RGB")',
             f"image = image.resize(({size}, {size}), Image.Resampling.BILINEAR)",
-            "x = np.asarray(image).transpose(2, 0, 1)[None]",
+            "x = np.array(image).transpose(2, 0, 1)[None]",
             *lines[2:],
         ]
     return "```python\n" + "\n".join(lines) + "\n```"
