@@ -1,7 +1,9 @@
 """Long streams: what a domain costs at their beginning and at their end."""
 
+import io
 import tempfile
 import time
+from contextlib import redirect_stdout
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
@@ -48,7 +50,9 @@ def _measured(strategy: str, domains: int) -> dict[str, float]:
         place = {"memory": 2000, "test_every": domains, "output": output}
         options = {**data, **model, **place}
         settings = resolve(strategy, "hd_balls", options=options, configs=None)
-        result = experiment.run(settings, say=lambda message: None)
+        # A line for each of 1,000 domains would hide the figures.
+        with redirect_stdout(io.StringIO()):
+            result = experiment.run(settings, say=lambda message: None)
     first = min(FULL_MEMORY, max(1, domains // 4))
     width = max(1, min(50, domains // 4))
     # After the last domain all are tested, which is not part of what is measured.
