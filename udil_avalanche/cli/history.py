@@ -1,13 +1,13 @@
 """Show the versions of a model: which domains, how accurate, who came from whom."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from udil_avalanche.cli.model_tables import console, print_json
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.files import write_text
 from udil_avalanche.formatting import percent
 
@@ -24,9 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """
     parser.epilog = "* marks the version in use. Another is used by udil-run rollback."
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="folder of the model")
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
     meaning = "write a page with tables and pictures in a single file"
-    add("--html", metavar="FILE", type=Path, help=meaning)
+    add("--html", metavar="FILE", type=path_argument, help=meaning)
     add("--json", action="store_true", help="print all that is known, as JSON")
 
 
