@@ -51,12 +51,13 @@ def measured_divergences(past: Tensor, domains: Tensor, current: Tensor) -> Tens
     :param current: e(x) for samples of the current domain.
     """
     counts = torch.bincount(domains)
-    by_domain = past[domains.argsort(stable=True)].split(counts.tolist())
+    by_domain = torch.split(past[domains.argsort(stable=True)], counts.tolist())
     divergences = past.new_empty(len(counts))
     for count in counts.unique().tolist():
         n = count + len(current)
         at_once = max(1, VALUES_AT_ONCE // (n * (n + past.shape[1])))
-        for members in torch.nonzero(counts == count).squeeze(1).split(at_once):
+        same = torch.nonzero(counts == count).squeeze(1)
+        for members in torch.split(same, at_once):
             stacked = torch.stack([by_domain[i] for i in members.tolist()])
             divergences[members] = measured_divergence(stacked, current)
     return divergences
