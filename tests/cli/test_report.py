@@ -313,3 +313,17 @@ def test_what_is_no_file_is_written_to_and_stays(
     assert Path("/dev/null").is_char_device()
     assert main(["report", runs, "--markdown", str(tmp_path / "runs")]) == 1
     assert "is a folder" in capfd.readouterr().err
+
+
+def test_a_standard_output_that_is_a_file_keeps_what_is_in_it(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("ER", "hd_balls", tmp_path / "runs", accuracy=71.25)
+    log = tmp_path / "log.md"
+    log.write_text("before\n")
+    command = [sys.executable, "-m", "udil_avalanche", "report", str(tmp_path / "runs")]
+    with log.open("a") as out:
+        command += ["--markdown", "/dev/stdout"]
+        assert subprocess.run(command, stdout=out, timeout=120).returncode == 0
+    assert log.read_text().startswith("before\n# Results\n")
+    assert "/dev/stdout" not in log.read_text()

@@ -1,11 +1,13 @@
 """What the commands share."""
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.files import is_standard_output, write_text
 from udil_avalanche.recipes import BENCHMARKS, METHODS
 from udil_avalanche.recipes.names import nearest, plain_name
 from udil_avalanche.recipes.recipe import Recipe
@@ -113,6 +115,24 @@ def path_argument(written: str) -> Path:
     if not written:
         raise argparse.ArgumentTypeError("the name is empty")
     return Path(written)
+
+
+def write_page(path: Path, text: str) -> Path | None:
+    """Write what a command shows: to a file, or to a device such as ``/dev/stdout``.
+
+    :param path: where to.
+    :param text: what it shows.
+    :return: the file, if it is one.
+    """
+    if is_standard_output(path):
+        sys.stdout.write(text)
+        return None
+    if path.is_char_device() or path.is_fifo():
+        path.write_text(text, encoding="utf-8")
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+    return path
 
 
 def refuse_contradictions(given: argparse.Namespace, names: Iterable[str]) -> None:

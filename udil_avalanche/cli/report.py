@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from udil_avalanche.cli.parser import path_argument
-from udil_avalanche.files import write_text
+from udil_avalanche.cli.parser import path_argument, write_page
 from udil_avalanche.report.plan import Plan, PlannedRun
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.grid import Sweep, load_sweep
@@ -97,9 +96,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    if path.is_char_device() or path.is_fifo():
-        path.write_text(text, encoding="utf-8")  # Such as /dev/stdout.
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
-    print(path)
+    made = write_page(path, text)
+    if made is not None:
+        print(made)
