@@ -116,6 +116,37 @@ def test_what_the_machine_cannot_do(
         run(resolve("ER", "hd_balls", options=options))
 
 
+@pytest.mark.parametrize("setting", ["dimensions", "train_per_domain"])
+def test_data_that_do_not_fit_into_the_memory(
+    setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [f"{key}={value}" for key, value in TINY.items() if key != setting]
+    arguments = [*PAIR, *options, f"{setting}={10**12}", f"--output={tmp_path}"]
+    assert main(arguments) == 1
+    assert "the memory of this machine does not suffice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "reason"),
+    [
+        ("threads=100000", 2, "threads=100000: this machine has"),
+        ("hidden=10000000", 1, "the memory of this machine does not suffice"),
+    ],
+)
+def test_a_model_that_the_machine_cannot_make(
+    change: str,
+    code: int,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    learn = ["learn", str(tmp_path / "model"), "--data", str(tmp_path / "a.npz")]
+    assert main([*learn, "--strategy=Fine-tune", change]) == code
+    assert reason in capsys.readouterr().err
+
+
 @pytest.fixture
 def photos(tmp_path: Path, write_tree: Callable[..., Path]) -> dict[str, Any]:
     counts = {name: {"cat": 8, "dog": 8} for name in ("2021", "2022")}
