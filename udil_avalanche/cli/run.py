@@ -141,7 +141,7 @@ def _run(settings: RunSettings) -> None:
 
         run(settings, say=print)
     try:
-        print(_summary(folder))
+        print(_summary(folder, settings))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
             f"{folder.path / 'result.json'} is not the result of a run: {error}\n"
@@ -149,9 +149,11 @@ def _run(settings: RunSettings) -> None:
         ) from error
 
 
-def _summary(folder: RunFolder) -> str:
+def _summary(folder: RunFolder, settings: RunSettings) -> str:
     result = folder.result()
     problem = result_problem(result)
+    if problem is None and result["strategy"] != settings.strategy:
+        problem = f"it is of {result['strategy']}, not of {settings.strategy}"
     if problem is not None:
         raise ValueError(problem)
     usual_data = BENCHMARKS[result["benchmark"]].data
