@@ -113,7 +113,7 @@ def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSampl
     samples = []
     kinds = []
     for path in paths:
-        stored = _load(path)
+        stored = load_arrays(path)
         samples.append(_examine(path.stem, path, stored, findings))
         kinds.append(_kind(stored["x"]))
         if kinds[-1] != kinds[0]:
@@ -124,7 +124,12 @@ def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSampl
     return samples
 
 
-def _load(path: Path) -> Arrays:
+def load_arrays(path: Path) -> Arrays:
+    """The arrays in a ``.npz`` file, by name.
+
+    :param path: the file.
+    :raises BadData: if it is no such file, or not complete.
+    """
     # Opening a pipe would wait for somebody to write to it.
     if not path.is_file():
         raise BadData(f"{path}: not a regular file")
@@ -230,7 +235,7 @@ def _checksums(path: Path) -> str:
 
 
 def _inputs(path: Path, rows: Tensor) -> Tensor:
-    stored = _load(path)
+    stored = load_arrays(path)
     x = stored["x"]
     if "x_test" in stored:
         x = np.concatenate([x, stored["x_test"]])
