@@ -53,7 +53,7 @@ def measured_divergences(past: Tensor, domains: Tensor, current: Tensor) -> Tens
     counts = torch.bincount(domains)
     by_domain = torch.split(past[domains.argsort(stable=True)], counts.tolist())
     divergences = past.new_empty(len(counts))
-    for count in counts.unique().tolist():
+    for count in sorted(set(counts.tolist())):
         n = count + len(current)
         at_once = max(1, VALUES_AT_ONCE // (n * (n + past.shape[1])))
         same = torch.nonzero(counts == count).squeeze(1)
