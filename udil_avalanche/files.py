@@ -23,7 +23,7 @@ def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
     :raises OSError: if there is something else than a regular file, such as a device,
         which would be replaced by a file.
     """
-    path = path.resolve() if path.is_symlink() else path
+    path = _without_links(path)
     if path.exists() and not path.is_file():
         number = errno.EISDIR if path.is_dir() else errno.EINVAL
         reason = "is a folder" if path.is_dir() else "is not a regular file"
@@ -40,6 +40,38 @@ def atomic_write(path: Path, *, flush: bool = True) -> Iterator[Path]:
             _flush_names(path.parent)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _without_links(path: Path) -> Path:
+    if not path.is_symlink():
+        return path
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, "is a link to itself", str(path)) from error
+
+
+def is_standard_output(path: Path) -> bool:
+    """Whether a name means the standard output, such as ``/dev/stdout``. If that is a
+    file, it has other things in it, and is not to be replaced.
+
+    :param path: the name.
+    """
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a file. Opening a pipe would wait for somebody to write to it.
+
+    :param path: the file.
+    :raises OSError: if it cannot be read, or is not a regular file.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    return path.read_bytes()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,4 +1,6 @@
 import os
+import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +174,28 @@ def test_a_class_to_test_on_that_is_never_trained_on(tmp_path: Path) -> None:
         scenario = arrays(tmp_path, skip_invalid=True)
     assert tensors(scenario.test_stream[0])[1].tolist() == [1]
     assert scenario.n_classes == 5
+
+
+def test_a_member_that_is_no_array_is_named(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for key in ("x", "y"):
+            archive.writestr(f"{key}.npy", b"junk")
+    with pytest.raises(BadData, match=r"a\.npz: not a complete .*x is not an array"):
+        arrays(tmp_path)
+
+
+def test_an_ending_in_capitals_is_a_domain_too(tmp_path: Path) -> None:
+    for name in ("a.npz", "B.NPZ"):
+        x, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+        with (tmp_path / name).open("wb") as file:
+            np.savez(file, x=x, y=y)
+    assert arrays(tmp_path).details["domain_names"] == ["B", "a"]
+    shutil.copy(tmp_path / "a.npz", tmp_path / "a.NPZ")
+    with pytest.raises(BadData, match="are the same domain"):
+        arrays(tmp_path)
+
+
+def test_a_single_class_is_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((20, 3)), y=np.zeros(20, np.int64))
+    with pytest.raises(BadData, match=r"two classes are needed, but .* have only 0"):
+        arrays(tmp_path)

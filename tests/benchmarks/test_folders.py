@@ -164,7 +164,7 @@ def test_a_wrong_layout_is_explained(tmp_path: Path, write_image: Write) -> None
     shutil.rmtree(tmp_path / "d1")
     for k in range(3):
         write_image(tmp_path / "d1" / "cat" / f"{k}.png")
-    with pytest.raises(BadData, match="the data have cat"):
+    with pytest.raises(BadData, match="the data have only cat"):
         folders(tmp_path)
 
 
@@ -199,3 +199,47 @@ def test_a_link_to_a_folder_elsewhere_is_a_domain(
     (root / "d3").symlink_to(write_tree(tmp_path / "more", COUNTS) / "d1")
     names = folders(root).details["domain_names"]
     assert names == ["d1", "d2", "d3", "d10"]
+
+
+def test_a_link_that_leads_nowhere_is_no_missing_domain(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    root = write_tree(tmp_path / "photos", COUNTS)
+    (root / "2023").symlink_to(tmp_path / "disk")
+    with pytest.raises(BadData, match="2023: a link that leads nowhere"):
+        folders(root)
+
+
+def test_a_link_among_the_images_of_a_class_is_refused(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    root = write_tree(tmp_path / "photos", COUNTS)
+    domain = next(each for each in root.iterdir() if each.is_dir())
+    class_folder = next(domain.iterdir())
+    (tmp_path / "more").mkdir()
+    (class_folder / "more").symlink_to(tmp_path / "more")
+    with pytest.raises(BadData, match="more: a link to a folder, which is not follow"):
+        folders(root)
+
+
+def test_a_domain_to_test_on_that_is_never_trained_on(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    root = tmp_path / "photos"
+    write_tree(root / "train", {"2021": {"cat": 4, "dog": 4}})
+    both = {name: {"cat": 4, "dog": 4} for name in ("2021", "2022")}
+    write_tree(root / "test", both)
+    with pytest.raises(BadData, match=r"test/2022: there is no .*train/2022"):
+        folders(root)
+
+
+def test_one_list_without_the_other_is_refused(
+    tmp_path: Path, write_tree: Write
+) -> None:
+    root = write_tree(tmp_path / "photos", {"2021": {"cat": 4, "dog": 4}})
+    (root / "2021_train.txt").write_text("2021/cat/0.png 0\n")
+    with pytest.raises(BadData, match=r"one of 2021_train\.txt and 2021_test\.txt"):
+        folders(root)
+    (root / "2021_test.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadData, match=r"2021_test\.txt: not a text file"):
+        folders(root)

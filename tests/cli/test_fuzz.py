@@ -133,11 +133,12 @@ def test_many_damaged_arrays(damage: Any) -> None:
 SWEEP = "strategies: [ER, UDIL]\nbenchmarks: [hd_balls]\nseeds: [0, 1]\nmemory: 50\n"
 
 
-def list_sweep(content: bytes) -> None:
+def list_sweep(finished: Path, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch, "sweep.yaml")
         file.write_bytes(content)
         answer("sweep", str(file), "--list", f"--output={scratch}")
+        answer("report", str(finished), "--sweep", str(file))
 
 
 sweeps = st.one_of(
@@ -151,12 +152,12 @@ sweeps = st.one_of(
 
 @few
 @given(content=sweeps)
-def test_sweep_files(content: bytes) -> None:
-    list_sweep(content)
+def test_sweep_files(finished: Path, content: bytes) -> None:
+    list_sweep(finished, content)
 
 
 @pytest.mark.slow
 @many
 @given(content=sweeps)
-def test_many_sweep_files(content: bytes) -> None:
-    list_sweep(content)
+def test_many_sweep_files(finished: Path, content: bytes) -> None:
+    list_sweep(finished, content)

@@ -1,5 +1,5 @@
-"""Mutated model folders at every command on a model: the same answer as before, or one
-in a line or two, never a traceback.
+"""Mutated model folders and mutated data at every command on a model: the same answer
+as before, or one in a line or two, never a traceback.
 
 ``pytest -m slow tests/cli/test_fuzz_models.py`` throws many more.
 """
@@ -113,3 +113,35 @@ def test_many_damaged_models(
     float_model: Path, data: str, intact: Any, name: str, number: int, damage: Any
 ) -> None:
     throw(float_model, data, intact, name, number, damage)
+
+
+def throw_data(model: Path, data: str, intact: Any, name: str, damage: Any) -> None:
+    """Damage the data that a command on an intact model is given."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy, file = Path(scratch, "model"), Path(scratch, "d2.npz")
+        shutil.copytree(model, copy)
+        file.write_bytes(damaged(Path(data).read_bytes(), damage))
+        code, out = answer(*(READ | CHANGE)[name](str(copy), str(file)))
+        if name in READ and code in (0, 3):
+            out = out.replace(str(file), data).replace(str(copy), "")
+            assert (code, out) == intact[name], name
+
+
+with_data = st.sampled_from([*(READ.keys() - {"history"}), "learn", "update"])
+
+
+@settings(max_examples=20, **FEW)
+@given(name=with_data, damage=damages)
+def test_damaged_data_for_models(
+    float_model: Path, data: str, intact: Any, name: str, damage: Any
+) -> None:
+    throw_data(float_model, data, intact, name, damage)
+
+
+@pytest.mark.slow
+@many
+@given(name=with_data, damage=damages)
+def test_much_damaged_data_for_models(
+    float_model: Path, data: str, intact: Any, name: str, damage: Any
+) -> None:
+    throw_data(float_model, data, intact, name, damage)

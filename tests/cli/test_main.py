@@ -15,17 +15,17 @@ from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.runs.state.lock import locked
 
 SCRIPT = Path(__file__).parents[2] / "run_experiments.py"
-TINY = [
+TINY_BUT_EPOCHS = [
     "--strategy=UDIL",
     "--benchmark=hd_balls",
     "--domains=3",
     "--train-per-domain=200",
-    "--epochs=2",
     "hidden=32",
     "dimensions=20",
     "test_per_domain=100",
     "threads=1",
 ]
+TINY = [*TINY_BUT_EPOCHS, "--epochs=2"]
 
 
 def start(*arguments: str, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
@@ -170,7 +170,8 @@ def test_an_interrupted_run_is_not_done(
 
 
 def test_a_stopped_run_is_saved_and_says_how_to_go_on(tmp_path: Path) -> None:
-    arguments = [*TINY, f"--output={tmp_path}", "--epochs=2000", "save_every=0"]
+    endless = [*TINY_BUT_EPOCHS, "--epochs=2000", "save_every=0"]
+    arguments = [*endless, f"--output={tmp_path}"]
     command = [sys.executable, str(SCRIPT), *arguments]
     process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
     while not list(tmp_path.rglob("state/0*")):
@@ -202,7 +203,7 @@ def test_a_run_in_the_hands_of_another_process_is_left_alone(
 def test_a_finished_run_that_was_tampered_with_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [*TINY, "--domains=1", "--epochs=1", f"--output={tmp_path}"]
+    arguments = [*TINY_BUT_EPOCHS, "--epochs=1", f"--output={tmp_path}"]
     assert main(arguments) == 0
     capsys.readouterr()
     [result] = tmp_path.rglob("result.json")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,3 +130,28 @@ def test_data_of_another_kind_are_refused(
     (tmp_path / "images" / "cat").mkdir(parents=True)
     assert main(["update", model, "--data", str(tmp_path / "images")]) == 1
     assert "the model learns from arrays" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "new.npz: not a complete .npz file"),
+        (b"PK\x03\x04 cut short", "new.npz: not a complete .npz file"),
+        ({"z": np.zeros((4, 6))}, "new.npz: has no array x, only z"),
+        ({"x": np.zeros(4)}, "new.npz: x has shape (4,), which does not fit"),
+    ],
+)
+def test_data_that_cannot_be_inspected_are_named(
+    content: Any,
+    reason: str,
+    float_model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "new.npz"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        np.savez(file, **content)
+    assert main(["inspect", str(float_model), "--data", str(file)]) == 2
+    assert reason in capsys.readouterr().err

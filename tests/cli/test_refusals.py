@@ -27,6 +27,20 @@ TINY = {"domains": 2, "train_per_domain": 64, "test_per_domain": 16, "threads": 
         ([*PAIR, "--memory=50", "memory=60"], "--memory 50 and memory=60: give one"),
         ([*PAIR, "strategy=UDIL"], "--strategy ER and strategy=UDIL: give one"),
         ([*PAIR, "lr=1", "lr=2"], "lr=1 and lr=2: give one value"),
+        ([*PAIR, "--memory=50", "Memory=60"], "--memory 50 and Memory=60: give one"),
+        (
+            [*PAIR, "--train-per-domain=64", "train-per-domain=32"],
+            "--train-per-domain 64 and train-per-domain=32: give one",
+        ),
+        ([*PAIR, "--seed=1", "--seed=2"], "--seed 1 and --seed 2: give one of them"),
+        ([*PAIR, f"batch_size={2**63}"], f"batch_size={2**63}: must be below 2^63"),
+        ([*PAIR, "--output", ""], "output=: the name is empty"),
+        (["learn", "m", "--data", "d", "lr=1", "lr=2"], "lr=1 and lr=2: give one"),
+        (["learn", "m", "--data=d", "--seed=1", "seed=2"], "--seed 1 and seed=2: give"),
+        (["learn", "m", "--data=d", "strategy=ER"], "strategy=ER: choose it by --str"),
+        (["learn", "", "--data", "d"], "MODEL: the name is empty"),
+        (["update", "m", "--data", "d", "grow"], "'grow' is not a setting: write key"),
+        (["report", ""], "RUNS: the name is empty"),
         (["report", "runs", "--html", ""], "--html: the name is empty"),
         (["report", "runs", "--markdown="], "--markdown: the name is empty"),
     ],
@@ -70,6 +84,24 @@ def test_a_config_is_read_before_its_settings_are_listed(
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("lrr: 0.125\n", "there is no setting 'lrr': did you mean lr?"),
+        ("strategy: ERR\n", "there is no strategy 'ERR'"),
+        ("benchmark: hd_ball\n", "there is no benchmark 'hd_ball'"),
+        ("lr: 0.1\nlr: 0.2\n", "lr is written twice"),
+    ],
+)
+def test_a_config_that_names_nothing_known(
+    text: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    assert main(["--config", str(file), "--list"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"threads": 100_000}, "threads=100000: this machine has"),
@@ -82,6 +114,37 @@ def test_what_the_machine_cannot_do(
     options = {**TINY, **change, "output": str(tmp_path)}
     with pytest.raises(SettingsError, match=reason):
         run(resolve("ER", "hd_balls", options=options))
+
+
+@pytest.mark.parametrize("setting", ["dimensions", "train_per_domain"])
+def test_data_that_do_not_fit_into_the_memory(
+    setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [f"{key}={value}" for key, value in TINY.items() if key != setting]
+    arguments = [*PAIR, *options, f"{setting}={10**12}", f"--output={tmp_path}"]
+    assert main(arguments) == 1
+    assert "the memory of this machine does not suffice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "reason"),
+    [
+        ("threads=100000", 2, "threads=100000: this machine has"),
+        ("hidden=10000000", 1, "the memory of this machine does not suffice"),
+    ],
+)
+def test_a_model_that_the_machine_cannot_make(
+    change: str,
+    code: int,
+    reason: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    learn = ["learn", str(tmp_path / "model"), "--data", str(tmp_path / "a.npz")]
+    assert main([*learn, "--strategy=Fine-tune", change]) == code
+    assert reason in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -132,6 +195,10 @@ def test_a_damaged_image_that_nobody_looked_for(
             "100,000,000 runs are more than 100,000",
         ),
         ("[" * 20_000, "nested too deeply"),
+        (
+            "strategies: [ER]\nbenchmarks: [hd_balls]\nstrategies: [UDIL]\n",
+            "strategies is written twice",
+        ),
     ],
 )
 def test_a_sweep_is_counted_before_it_is_made(

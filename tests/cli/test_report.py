@@ -268,6 +268,22 @@ def test_runs_are_not_kept_next_to_others(
     assert main(["report", str(kept), *again]) == 0
 
 
+def test_a_run_of_a_method_that_is_not_installed_is_named(
+    tmp_path: Path, write_run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run("ER", "hd_balls", tmp_path, accuracy=71.0)
+    other = RunFolder(write_run("ER", "hd_balls", tmp_path, accuracy=72.0, seed=1))
+    stored = other.result()
+    settings = {**stored["settings"], "strategy": "Magic"}
+    other.finish({**stored, "strategy": "Magic", "settings": settings})
+    assert main(["report", str(tmp_path)]) == 0
+    assert "not installed: Magic on hd_balls" in capsys.readouterr().out
+    settings = {**stored["settings"], "lr": "fast"}
+    other.finish({**stored, "settings": settings})
+    assert main(["report", str(tmp_path)]) == 0
+    assert "result.json: lr=fast: expected a number" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -281,6 +297,11 @@ def test_runs_are_not_kept_next_to_others(
         ({"peak_memory_mb": "much"}, "peak_memory_mb is not a number"),
         ({"joint": None}, "joint is not true or false"),
         ({"versions": {}}, "its files are not those of a run"),
+        ({"forward_transfer": 20.0}, "forward_transfer does not follow from the acc"),
+        ({"avg_of_avg_acc": 99.0}, "avg_of_avg_acc does not follow from the accurac"),
+        ({"random_accuracy": [1.0], "forward_transfer": 1.0}, "random_accuracy is not"),
+        ({"seed": 7}, "seed is not that of its settings"),
+        ({"memory": 7}, "memory is not that of its settings"),
     ],
 )
 def test_a_run_that_is_none_is_left_out_by_name(
@@ -313,3 +334,17 @@ def test_what_is_no_file_is_written_to_and_stays(
     assert Path("/dev/null").is_char_device()
     assert main(["report", runs, "--markdown", str(tmp_path / "runs")]) == 1
     assert "is a folder" in capfd.readouterr().err
+
+
+def test_a_standard_output_that_is_a_file_keeps_what_is_in_it(
+    write_run: Any, tmp_path: Path
+) -> None:
+    write_run("ER", "hd_balls", tmp_path / "runs", accuracy=71.25)
+    log = tmp_path / "log.md"
+    log.write_text("before\n")
+    command = [sys.executable, "-m", "udil_avalanche", "report", str(tmp_path / "runs")]
+    with log.open("a") as out:
+        command += ["--markdown", "/dev/stdout"]
+        assert subprocess.run(command, stdout=out, timeout=120).returncode == 0
+    assert log.read_text().startswith("before\n# Results\n")
+    assert "/dev/stdout" not in log.read_text()

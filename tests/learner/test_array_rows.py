@@ -1,5 +1,6 @@
 """Arrays are read from files in parts, and are the arrays that were stored."""
 
+import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,6 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "number.npy", np.float32(3))
     with pytest.raises(ModelError, match="no rows of numbers"):
         ArrayRows(tmp_path / "number.npy")
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(ModelError, match="not a regular file"):
+        ArrayRows(tmp_path / "pipe.npy")

@@ -153,7 +153,8 @@ def result_of(settings: RunSettings, version: str = "0.1.0") -> dict[str, Any]:
     """A whole result, of 75 % after two domains."""
     return {
         **{name: getattr(settings, name) for name in ("benchmark", "strategy")},
-        **{"memory": 400, "seed": 0, "steps": 20, "seconds": 1.5, "data": "hd_balls"},
+        **{name: getattr(settings, name) for name in ("memory", "seed")},
+        **{"steps": 20, "seconds": 1.5, "data": "hd_balls"},
         **{"avg_acc": 75.0, "forgetting": 10.0, "forward_transfer": None},
         "accuracy_matrix": [[90.0, 50.0], [80.0, 70.0]],
         "settings": as_dict(settings),
@@ -264,6 +265,27 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     with pytest.raises(OSError, match="is a folder"):
         write_text(tmp_path, "text")
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(OSError, match="a link to itself"):
+        write_text(link, "text")
+
+
+@pytest.mark.parametrize("name", ["done", "result.json", "settings.yaml"])
+def test_a_pipe_in_the_folder_is_not_waited_for(
+    name: str, settings: RunSettings
+) -> None:
+    folder = RunFolder.of(settings)
+    folder.begin(settings)
+    folder.finish({"avg_acc": 1.0})
+    (folder.path / name).unlink()
+    os.mkfifo(folder.path / name)
+    with pytest.raises(RunError, match=f"{name}.*(regular file|cannot be read)"):
+        folder.check()
+        folder.check_settings(settings)
 
 
 def test_a_mark_does_not_lead_outside(settings: RunSettings, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from udil_avalanche.data.scenario import DomainScenario
 
 Arrays = dict[str, NDArray[Any]]
 
+KEYS = ("x", "y", "x_test", "y_test")
+"""The arrays of a file that are read."""
+
 
 def arrays(
     root: str | Path,
@@ -64,21 +67,40 @@ def arrays(
             f"there is no folder {root}: save each domain by "
             f"numpy.savez('{root}/<domain>.npz', x=..., y=...) and give it by --data"
         )
-    found = [path.stem for path in root.glob("*.npz") if not path.name.startswith(".")]
-    if not found:
+    files = array_files(root)
+    if not files:
         raise BadData(
             f"{root} has no .npz files: save each domain by "
             f"numpy.savez('{root}/<domain>.npz', x=..., y=...) and give it by --data"
         )
     findings = Findings(skip_invalid)
-    names = chosen_domains(found, order, domains, root)
+    names = chosen_domains(list(files), order, domains, root)
     return assemble(
-        array_samples([root / f"{name}.npz" for name in names], findings),
+        array_samples([files[name] for name in names], findings),
         sort_classes=sorted,
         splitter=Splitter(test_share, stratified, train_per_domain, validation, seed),
         findings=findings,
         data=f"arrays:{root.resolve().name}",
     )
+
+
+def array_files(folder: Path) -> dict[str, Path]:
+    """The ``.npz`` files in a folder, by the names of their domains. The ending may be
+    in capitals.
+
+    :param folder: where to look; hidden files are left out.
+    :raises BadData: if two have the same name.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("[!.]*")):
+        if path.suffix.lower() == ".npz":
+            if path.stem in found:
+                raise BadData(
+                    f"{found[path.stem]} and {path} are the same domain: rename or "
+                    "remove one"
+                )
+            found[path.stem] = path
+    return found
 
 
 def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSamples]:
@@ -91,7 +113,7 @@ def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSampl
     samples = []
     kinds = []
     for path in paths:
-        stored = _load(path)
+        stored = load_arrays(path)
         samples.append(_examine(path.stem, path, stored, findings))
         kinds.append(_kind(stored["x"]))
         if kinds[-1] != kinds[0]:
@@ -102,7 +124,12 @@ def array_samples(paths: Sequence[Path], findings: Findings) -> list[DomainSampl
     return samples
 
 
-def _load(path: Path) -> Arrays:
+def load_arrays(path: Path) -> Arrays:
+    """The arrays in a ``.npz`` file, by name.
+
+    :param path: the file.
+    :raises BadData: if it is no such file, or not complete.
+    """
     # Opening a pipe would wait for somebody to write to it.
     if not path.is_file():
         raise BadData(f"{path}: not a regular file")
@@ -114,7 +141,11 @@ def _load(path: Path) -> Arrays:
                 "together by numpy.savez"
             )
         with stored:
-            return {key: stored[key] for key in stored.files}
+            content = {key: stored[key] for key in stored.files}
+        for key, value in content.items():
+            if key in KEYS and not isinstance(value, np.ndarray):
+                raise ValueError(f"{key} is not an array")
+        return content
     except BadData:
         raise
     except (
@@ -204,7 +235,7 @@ def _checksums(path: Path) -> str:
 
 
 def _inputs(path: Path, rows: Tensor) -> Tensor:
-    stored = _load(path)
+    stored = load_arrays(path)
     x = stored["x"]
     if "x_test" in stored:
         x = np.concatenate([x, stored["x_test"]])

@@ -104,6 +104,11 @@ def image_domains(
     split_above = set(found) == set(PARTS)
     if split_above:
         found = subfolders(root / "train")
+        for part in PARTS:
+            note_loose_images(root / part, "domain", findings)
+        for name in subfolders(root / "test"):
+            if name not in found:
+                findings.add(f"{root / 'test' / name}: there is no {root}/train/{name}")
     listed = []
     for name in chosen_domains(found, order, domains, root):
         lists = [root / f"{name}_{part}.txt" for part in PARTS]
@@ -112,6 +117,8 @@ def image_domains(
             domain = ImageDomain(name, *parts)
         elif all(path.is_file() for path in lists):
             domain = ImageDomain(name, *(_listed(root, p, findings) for p in lists))
+        elif any(path.is_file() for path in lists):
+            raise BadData(f"{root} has one of {name}_train.txt and {name}_test.txt")
         else:
             domain = image_domain(root / name, findings)
         if not domain.files:
@@ -141,7 +148,11 @@ def image_domain(folder: Path, findings: Findings) -> ImageDomain:
 def _listed(root: Path, path: Path, findings: Findings) -> list[LabelledFile]:
     """The files of a list with lines ``<domain>/<class>/<image> <label>``."""
     found: list[LabelledFile] = []
-    for line in filter(None, map(str.strip, path.read_text().splitlines())):
+    try:
+        lines = path.read_text().splitlines()
+    except UnicodeDecodeError as error:
+        raise BadData(f"{path}: not a text file ({error.reason})") from error
+    for line in filter(None, map(str.strip, lines)):
         file = root / _without_label(line)
         if file.is_file():
             found.append((file.parent.name, str(file)))

@@ -1,9 +1,9 @@
 """Features of images by a trained network, as files for the benchmark arrays."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.recipes.resolve import resolve
 
@@ -56,5 +56,5 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("--output", "FEATURES", "folder for the features, a file for each domain"),
     ):
         parser.add_argument(
-            option, metavar=metavar, type=Path, required=True, help=meaning
+            option, metavar=metavar, type=path_argument, required=True, help=meaning
         )

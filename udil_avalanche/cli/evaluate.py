@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from udil_avalanche.cli.learn import DATA
 from udil_avalanche.cli.model_tables import console, print_json
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "learned only what it holds in reserve: the rest was trained on."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="folder of the model")
-    add("--data", metavar="DATA", type=Path, required=True, help=DATA)
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
+    add("--data", metavar="DATA", type=path_argument, required=True, help=DATA)
     meaning = "draw confusions, classes and calibration of each domain; .png"
-    add("--picture", metavar="FILE", type=Path, help=meaning)
+    add("--picture", metavar="FILE", type=path_argument, help=meaning)
     meaning = "test version N; by default the one in use"
     add("--version", metavar="N", type=int, help=meaning)
     meaning = "name samples that cannot be read and leave them out, instead of ending"

@@ -3,8 +3,8 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.learner.export_target import check_target
 
 
@@ -20,9 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "with the ending .md."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="the model's folder")
+    add("model", metavar="MODEL", type=path_argument, help="the model's folder")
     meaning = "the file to write: .onnx for onnxruntime, .pt2 for torch"
-    add("file", metavar="FILE", type=Path, help=meaning)
+    add("file", metavar="FILE", type=path_argument, help=meaning)
     meaning = "export version N; by default the one in use"
     add("--version", metavar="N", type=int, help=meaning)
     add("--json", action="store_true", help="tell what was done in JSON")

@@ -5,6 +5,8 @@ The weights still carry what they learned of it.
 
 import argparse
 
+from udil_avalanche.cli.parser import path_argument
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options.
@@ -12,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     :param parser: the parser of the command.
     """
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder of the model")
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
     add("--domain", metavar="NAME", required=True, help="name of the domain")
 
 

@@ -1,14 +1,13 @@
 """Show the versions of a model: which domains, how accurate, who came from whom."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from udil_avalanche.cli.model_tables import console, print_json
-from udil_avalanche.files import write_text
+from udil_avalanche.cli.parser import path_argument, write_page
 from udil_avalanche.formatting import percent
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """
     parser.epilog = "* marks the version in use. Another is used by udil-run rollback."
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="folder of the model")
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
     meaning = "write a page with tables and pictures in a single file"
-    add("--html", metavar="FILE", type=Path, help=meaning)
+    add("--html", metavar="FILE", type=path_argument, help=meaning)
     add("--json", action="store_true", help="print all that is known, as JSON")
 
 
@@ -41,16 +40,17 @@ def execute(given: argparse.Namespace) -> int:
 
     folder = ModelFolder(given.model)
     history = History.of(folder)
+    made = None
     if given.html is not None:
         from udil_avalanche.learner.history_page import history_page
 
-        given.html.parent.mkdir(parents=True, exist_ok=True)
-        write_text(given.html, history_page(history, given.model.resolve().name))
+        page = history_page(history, given.model.resolve().name)
+        made = write_page(given.html, page)
     if given.json:
         print_json({"model": str(given.model), **history.as_dict()})
-    elif given.html is not None:
-        print(given.html)
-    else:
+    elif made is not None:
+        print(made)
+    elif given.html is None:
         _show(history)
     return 0
 

@@ -7,6 +7,7 @@ import argparse
 
 from udil_avalanche.cli.learn import DATA
 from udil_avalanche.cli.model_tables import print_json, show_inspection
+from udil_avalanche.cli.parser import path_argument
 
 EXIT_CODES = {"nothing new": 0, "back": 0, "new": 3, "unclear": 4}
 """By the kind of verdict."""
@@ -22,9 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "few samples to tell."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder of the model")
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
     add(
-        "--data", metavar="NEW", required=True, help=f"{DATA}; or inputs without labels"
+        "--data",
+        metavar="NEW",
+        type=path_argument,
+        required=True,
+        help=f"{DATA}; or inputs without labels",
     )
     add("--json", action="store_true", help="print all of it as JSON")
 

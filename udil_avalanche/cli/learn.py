@@ -6,6 +6,7 @@ Domains that come later are learned by ``update``.
 import argparse
 
 from udil_avalanche.cli.model_tables import print_json, show_update
+from udil_avalanche.cli.parser import path_argument, refuse_contradictions
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.formatting import settings_in_words
 from udil_avalanche.learner.options import ModelOptions, split_options
@@ -27,8 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--benchmark arrays (or folders) shows them."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder for the model, which is made")
-    add("--data", metavar="DATA", required=True, help=DATA)
+    add(
+        "model",
+        metavar="MODEL",
+        type=path_argument,
+        help="folder for the model, which is made",
+    )
+    add("--data", metavar="DATA", type=path_argument, required=True, help=DATA)
     add("--strategy", metavar="NAME", default="UDIL", help=" | ".join(METHODS))
     add("--name", metavar="NAME", help="what to call the domain, if it is one")
     add("--order", metavar="NAMES", help="domains to learn, separated by commas")
@@ -50,12 +56,13 @@ def execute(given: argparse.Namespace) -> int:
     :param given: the options, and settings as key=value.
     :return: the exit code.
     """
+    refuse_contradictions(given, OPTIONS)
     options, others = split_options(given.settings)
     if options.grow:
         raise SettingsError("grow=true is for update: give all classes by classes=")
     settings = {key: getattr(given, key) for key in OPTIONS}
     settings = {key: value for key, value in settings.items() if value is not None}
-    settings |= dict(_split(override) for override in others)
+    settings |= others
 
     from udil_avalanche.learner.learner import DomainLearner
     from udil_avalanche.learner.model_folder import ModelFolder
@@ -84,13 +91,6 @@ def execute(given: argparse.Namespace) -> int:
         words = settings_in_words({"version": learner.folder.current})
         print(f"{given.model} has learned these data already ({words}).")
     return 0
-
-
-def _split(override: str) -> tuple[str, str]:
-    key, equals, value = override.partition("=")
-    if not equals:
-        raise SettingsError(f"'{override}' is not a setting: write key=value")
-    return key.strip(), value.strip()
 
 
 def _quiet(message: str) -> None:

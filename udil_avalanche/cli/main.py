@@ -71,6 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         file = error.filename2 or error.filename
         message = f"{file}: {error.strerror}" if file else str(error)
         return _complain(parser, message, 1)
+    except (MemoryError, RuntimeError) as error:
+        if not _is_lack_of_memory(error):
+            raise
+        message = "the memory of this machine does not suffice: make less at a time"
+        return _complain(parser, f"{message} ({_first_line(error)})", 1)
     except RunStopped as stopped:
         return _complain(parser, stopped, 128 + stopped.signal_number)
     except KeyboardInterrupt:
@@ -114,6 +119,16 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
     if first and not first.startswith("-") and "=" not in first:
         nearest(first, COMMANDS, "command")
     return ["run", *arguments]
+
+
+def _is_lack_of_memory(error: BaseException) -> bool:
+    """Whether NumPy, torch or Python could not get the memory that they asked for."""
+    words = ("can't allocate memory", "out of memory", "Storage size calculation over")
+    return isinstance(error, MemoryError) or any(each in str(error) for each in words)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def _complain(

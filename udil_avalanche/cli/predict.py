@@ -7,9 +7,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.errors import ModelError, SettingsError
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "FILE[ROW]."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", type=Path, help="the model's folder")
+    add("model", metavar="MODEL", type=path_argument, help="the model's folder")
     meaning = "images, .npy files, .npz files with an array x, or folders of these"
-    add("inputs", metavar="INPUT", type=Path, nargs="+", help=meaning)
+    add("inputs", metavar="INPUT", type=path_argument, nargs="+", help=meaning)
     meaning = "write to FILE: .csv, .jsonl or .npz, by its ending"
-    add("--output", metavar="FILE", type=Path, help=meaning)
+    add("--output", metavar="FILE", type=path_argument, help=meaning)
     add("--all", action="store_true", help="add the probability of every class")
     meaning = "name inputs that cannot be read and leave them out, instead of ending"
     add("--skip-invalid", action="store_true", help=meaning)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from udil_avalanche.files import write_text
+from udil_avalanche.cli.parser import path_argument, write_page
 from udil_avalanche.report.plan import Plan, PlannedRun
 from udil_avalanche.runs.run_folder import RunFolder
 from udil_avalanche.sweep.grid import Sweep, load_sweep
@@ -76,33 +76,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     :param parser: the parser of the command.
     """
     above = "run folders, or folders above them"
-    parser.add_argument("runs", nargs="+", metavar="RUNS", help=above)
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUNS", type=path_argument, help=above
+    )
     for option, metavar, meaning in (
         ("--markdown", "FILE", "write the tables to a file, not the standard output"),
         ("--html", "FILE", "write a page with tables and pictures in a single file"),
         ("--keep", "DIR", "copy the small files of the runs to DIR, and report those"),
     ):
-        parser.add_argument(option, metavar=metavar, type=_path, help=meaning)
+        parser.add_argument(option, metavar=metavar, type=path_argument, help=meaning)
     parser.add_argument(
         "--sweep",
         metavar="FILE",
-        type=Path,
+        type=path_argument,
         action="append",
         help="report only the runs that this sweep has by the current configurations,"
         " and compare the methods across its streams; may be given several times",
     )
 
 
-def _path(written: str) -> Path:
-    if not written:
-        raise argparse.ArgumentTypeError("the name is empty")
-    return Path(written)
-
-
 def _write(path: Path, text: str) -> None:
-    if path.is_char_device() or path.is_fifo():
-        path.write_text(text, encoding="utf-8")  # Such as /dev/stdout.
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, text)
-    print(path)
+    made = write_page(path, text)
+    if made is not None:
+        print(made)

@@ -2,13 +2,17 @@
 
 import argparse
 
+from udil_avalanche.cli.parser import path_argument
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options.
 
     :param parser: the parser of the command.
     """
-    parser.add_argument("model", metavar="MODEL", help="folder of the model")
+    parser.add_argument(
+        "model", metavar="MODEL", type=path_argument, help="folder of the model"
+    )
     parser.add_argument("number", metavar="N", type=int, help="number of the version")
 
 

@@ -11,12 +11,13 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from udil_avalanche.errors import RunError, SettingsError
+from udil_avalanche.cli.parser import refuse_contradictions
+from udil_avalanche.errors import RunError
 from udil_avalanche.formatting import percent
 from udil_avalanche.recipes import BENCHMARKS, METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.names import nearest
 from udil_avalanche.recipes.recipe import Recipe, summary
-from udil_avalanche.recipes.resolve import load_settings, resolve
+from udil_avalanche.recipes.resolve import current_names, load_settings, resolve
 from udil_avalanche.recipes.settings import meanings
 from udil_avalanche.runs.result import result_problem
 from udil_avalanche.runs.run_folder import RunFolder
@@ -59,15 +60,13 @@ def execute(given: argparse.Namespace) -> int:
     :param given: the options, and settings as key=value.
     :return: the exit code.
     """
-    if given.list and not _is_named(given):
-        if given.strategy:
-            nearest(given.strategy, METHODS, "strategy")
-        if given.benchmark:
-            nearest(given.benchmark, BENCHMARKS, "benchmark")
+    written = {} if given.config is None else load_settings(Path(given.config))
+    if given.list and not _is_named(given, written):
+        _check_names(given, written)
         print(_names())
         return 0
     options = {key: getattr(given, key) for key in OPTIONS}
-    _refuse_contradictions(given)
+    refuse_contradictions(given, (*KINDS, *OPTIONS))
     settings = resolve(
         given.strategy,
         given.benchmark,
@@ -82,21 +81,24 @@ def execute(given: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_contradictions(given: argparse.Namespace) -> None:
-    """Refuse a setting with one value as an option and another as key=value."""
-    for override in given.settings:
-        key, _, value = override.partition("=")
-        option = getattr(given, key, None) if key in (*KINDS, *OPTIONS) else None
-        if option is not None and option != value:
-            written = f"--{key.replace('_', '-')} {option}"
-            raise SettingsError(f"{written} and {override}: give one of them")
-
-
-def _is_named(given: argparse.Namespace) -> bool:
+def _is_named(given: argparse.Namespace, written: Mapping[str, str]) -> bool:
     """Whether it is said what to list the settings of, here or in a file."""
-    written = {} if given.config is None else load_settings(Path(given.config))
     both = all(getattr(given, each) or each in written for each in KINDS)
     return both or bool(given.settings)
+
+
+def _check_names(given: argparse.Namespace, written: Mapping[str, str]) -> None:
+    """Refuse names that nothing has, where it is not said what has to have them."""
+    recipes: Mapping[str, Mapping[str, Recipe]]
+    recipes = {"strategy": METHODS, "benchmark": BENCHMARKS}
+    for kind, known in recipes.items():
+        name = getattr(given, kind) or written.get(kind)
+        if name is not None:
+            nearest(name, known, kind)
+    settings = [each.settings for known in recipes.values() for each in known.values()]
+    names = {name for each in settings for name in current_names(each)}
+    for key in written:
+        nearest(key, names, "setting")
 
 
 def _names() -> str:
@@ -139,7 +141,7 @@ def _run(settings: RunSettings) -> None:
 
         run(settings, say=print)
     try:
-        print(_summary(folder))
+        print(_summary(folder, settings))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
             f"{folder.path / 'result.json'} is not the result of a run: {error}\n"
@@ -147,9 +149,11 @@ def _run(settings: RunSettings) -> None:
         ) from error
 
 
-def _summary(folder: RunFolder) -> str:
+def _summary(folder: RunFolder, settings: RunSettings) -> str:
     result = folder.result()
     problem = result_problem(result)
+    if problem is None and result["strategy"] != settings.strategy:
+        problem = f"it is of {result['strategy']}, not of {settings.strategy}"
     if problem is not None:
         raise ValueError(problem)
     usual_data = BENCHMARKS[result["benchmark"]].data

@@ -7,6 +7,7 @@ import argparse
 
 from udil_avalanche.cli.learn import DATA
 from udil_avalanche.cli.model_tables import print_json, show_update
+from udil_avalanche.cli.parser import path_argument
 from udil_avalanche.errors import SettingsError
 from udil_avalanche.learner.options import split_options
 
@@ -25,8 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"Exit code {SET_ASIDE}: the update was set aside because of --max-drop."
     )
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder of the model")
-    add("--data", metavar="NEW", required=True, help=DATA)
+    add("model", metavar="MODEL", type=path_argument, help="folder of the model")
+    add("--data", metavar="NEW", type=path_argument, required=True, help=DATA)
     add(
         "--name",
         metavar="NAME",
@@ -64,7 +65,7 @@ def execute(given: argparse.Namespace) -> int:
     learner = DomainLearner.load(
         given.model,
         say=(lambda message: None) if given.json else print,
-        **dict(each.split("=", 1) for each in others),
+        **others,
     )
     records = learner.updates(
         given.data,

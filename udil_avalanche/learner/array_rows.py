@@ -60,6 +60,8 @@ class ArrayRows:
     @contextmanager
     def _opened(self) -> Iterator[BufferedIOBase]:
         """The file from the header of the array on."""
+        if self.path.is_fifo():
+            raise ModelError(f"{self.path}: not a regular file")
         try:
             if self.path.suffix.lower() == ".npy":
                 with self.path.open("rb") as file:

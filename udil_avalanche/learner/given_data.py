@@ -1,6 +1,6 @@
 """Data as users give them: a path, arrays, tensors or a dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from udil_avalanche.benchmarks.arrays import array_files, load_arrays
 from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
 from udil_avalanche.benchmarks.reading.bad_data import BadData
@@ -100,9 +101,8 @@ def has_labels(data: Data, labels: Any) -> bool:
         return not _is_array(data)
     path = Path(data)
     if kind_of(path) == "arrays":
-        first = path if path.is_file() else min(path.glob("[!.]*.npz"))
-        with np.load(first, allow_pickle=False) as stored:
-            return "y" in stored.files
+        first = path if path.is_file() else next(iter(array_files(path).values()))
+        return "y" in load_arrays(first)
     # Images that are not in folders of classes have no labels.
     return not any(Path(file).parent == path for file in image_files(path))
 
@@ -121,9 +121,8 @@ def unlabelled_inputs(
         return as_inputs(np.asarray(data))
     path = Path(data)
     if kind_of(path) == "arrays":
-        files = [path] if path.is_file() else sorted(path.glob("[!.]*.npz"))
-        arrays = [np.load(file, allow_pickle=False)["x"] for file in files]
-        return as_inputs(np.concatenate(arrays))
+        files = [path] if path.is_file() else array_files(path).values()
+        return as_inputs(_all_rows(files))
     files_of_images = image_files(path)
     if features is not None:
         for _, fault in features.compute(files_of_images):
@@ -135,6 +134,19 @@ def unlabelled_inputs(
         image_size_of(settings),
     )
     return images.batch(torch.arange(len(images)))[0]
+
+
+def _all_rows(files: Iterable[Path]) -> NDArray[Any]:
+    """The arrays ``x`` of some files, one below the other."""
+    found: list[NDArray[Any]] = []
+    for file in files:
+        stored = load_arrays(file)
+        if "x" not in stored:
+            raise BadData(f"{file}: has no array x, only {', '.join(stored)}")
+        found.append(stored["x"])
+        if found[-1].shape[1:] != found[0].shape[1:] or found[-1].ndim < 2:
+            raise BadData(f"{file}: x has shape {found[-1].shape}, which does not fit")
+    return np.concatenate(found)
 
 
 def labels_of(

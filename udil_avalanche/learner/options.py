@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes.resolve import key_values
 
 
 class ModelOptions(BaseModel):
@@ -26,22 +27,29 @@ class ModelOptions(BaseModel):
     """add outputs for classes that the model does not know, instead of refusing them"""
 
 
-def split_options(overrides: Iterable[str]) -> tuple[ModelOptions, list[str]]:
-    """The options of a model among settings, and the other settings.
+NOT_SETTINGS = {
+    "strategy": "choose it by --strategy, when the model is made",
+    "benchmark": "the data tell which it is",
+    "path": "the folder of the model is given before the options",
+    "say": "there is no such setting",
+}
+"""Names that a learner has another place for."""
+
+
+def split_options(overrides: Iterable[str]) -> tuple[ModelOptions, dict[str, str]]:
+    """The options of a model among settings, and the other settings by name.
 
     :param overrides: settings as ``"key=value"``.
-    :raises SettingsError: if a value is wrong.
+    :raises SettingsError: if a value is wrong, or given twice.
     """
-    own: dict[str, Any] = {}
-    others = []
-    for override in overrides:
-        key, equals, value = override.partition("=")
-        if equals and key.strip() in ModelOptions.model_fields:
-            own[key.strip()] = value.strip()
-        else:
-            others.append(override)
+    given = key_values(overrides)
+    for key in given.keys() & NOT_SETTINGS:
+        raise SettingsError(f"{key}={given[key]}: {NOT_SETTINGS[key]}")
+    own: dict[str, Any] = {
+        key: given.pop(key) for key in ModelOptions.model_fields if key in given
+    }
     try:
-        return ModelOptions(**own), others
+        return ModelOptions(**own), given
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])

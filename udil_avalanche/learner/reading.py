@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from udil_avalanche.benchmarks.arrays import array_samples
+from udil_avalanche.benchmarks.arrays import array_files, array_samples
 from udil_avalanche.benchmarks.features import FrozenFeatures
 from udil_avalanche.benchmarks.folders import PARTS, image_domain, image_domains
 from udil_avalanche.benchmarks.reading.assemble import DomainSamples
@@ -52,7 +52,7 @@ def kind_of(path: Path) -> str:
     :param path: a file or a folder.
     :raises BadData: if it is neither.
     """
-    if path.suffix == ".npz" and path.is_file():
+    if path.suffix.lower() == ".npz" and path.is_file():
         return "arrays"
     if not path.is_dir():
         raise BadData(
@@ -60,7 +60,7 @@ def kind_of(path: Path) -> str:
             if not path.exists()
             else f"--data {path}: expected a .npz file or a folder"
         )
-    return "arrays" if any(path.glob("[!.]*.npz")) else "folders"
+    return "arrays" if array_files(path) else "folders"
 
 
 def read_samples(
@@ -85,10 +85,9 @@ def read_samples(
     """
     findings = Findings(skip_invalid)
     if kind_of(path) == "arrays":
-        files = [path] if path.is_file() else sorted(path.glob("[!.]*.npz"))
-        chosen = chosen_domains([file.stem for file in files], order, 0, path)
-        folder = path.parent if path.is_file() else path
-        samples = array_samples([folder / f"{name}.npz" for name in chosen], findings)
+        files = {path.stem: path} if path.is_file() else array_files(path)
+        chosen = chosen_domains(list(files), order, 0, path)
+        samples = array_samples([files[name] for name in chosen], findings)
     else:
         if _is_one_domain(path):
             domains = [image_domain(path, findings)]

@@ -24,6 +24,7 @@ from udil_avalanche.plugins.shared.averaged_model import evaluated_model
 from udil_avalanche.plugins.shared.plugin import Plugin, Strategy
 from udil_avalanche.recipes import METHODS, RunSettings, as_dict
 from udil_avalanche.recipes.build import build_model, build_strategy
+from udil_avalanche.runs.feasible import check_machine
 from udil_avalanche.runs.state.checkpoint import StateFolder
 from udil_avalanche.runs.state.generators import generator_states, set_generator_states
 from udil_avalanche.runs.state.run_log import RunLog
@@ -75,8 +76,10 @@ def learn_domain(
     :param plugins: further plugins, such as one that shows progress.
     :return: the new version, with nothing measured yet but by the method itself.
     :raises ModelError: if the method cannot learn one domain after another.
+    :raises SettingsError: if this machine cannot do it.
     """
     require_sequential(settings)
+    check_machine(settings)
     if before is not None:
         _require_fitting(before.record, domain, settings)
     log = RunLog()

@@ -87,7 +87,7 @@ def resolve(
     stages += [
         {key: name for key, name in names_given.items() if name is not None}
         | dict(options or {}),
-        _once(overrides),
+        key_values(overrides),
     ]
     names = {}
     for kind, known in (("strategy", METHODS), ("benchmark", BENCHMARKS)):
@@ -172,8 +172,12 @@ def current_names(schema: type[RunSettings]) -> dict[str, str]:
     return {name: key for key, field in fields for name in all_names(key, field)}
 
 
-def _once(overrides: Iterable[str]) -> dict[str, str]:
-    """Overrides by name; the same setting cannot have two values."""
+def key_values(overrides: Iterable[str]) -> dict[str, str]:
+    """Settings by name.
+
+    :param overrides: settings as ``"key=value"``.
+    :raises SettingsError: if one is written otherwise, or has two values.
+    """
     found: dict[str, str] = {}
     for key, value in map(_split, overrides):
         if found.setdefault(key, value) != value:
@@ -204,6 +208,26 @@ def load_settings(path: Path) -> dict[str, Any]:
     return loaded
 
 
+class _EachOnce:
+    """Refuses entries that are written twice, of which YAML keeps the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        """Make a dictionary.
+
+        :param node: its lines.
+        :param deep: make all that is below it, too.
+        """
+        found = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in found:
+                problem = f"{key.value} is written twice"
+                raise yaml.constructor.ConstructorError(
+                    None, None, problem, key.start_mark
+                )
+            found.add(key.value)
+        return super().construct_mapping(node, deep)  # type: ignore[misc]
+
+
 def read_yaml(path: Path, kind: str, loader: type[Any]) -> Any:
     """What a YAML file holds.
 
@@ -213,7 +237,8 @@ def read_yaml(path: Path, kind: str, loader: type[Any]) -> Any:
     :raises SettingsError: if it cannot be read.
     """
     try:
-        return yaml.load(path.read_text(), Loader=loader)
+        each_once = type("EachOnce", (_EachOnce, loader), {})
+        return yaml.load(path.read_text(), Loader=each_once)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
         if isinstance(error, RecursionError):
@@ -314,6 +339,11 @@ def _check(settings: RunSettings) -> None:
         raise SettingsError(
             f"momentum={settings.momentum}: {settings.optimizer} has no such setting"
         )
+    for key, value in settings.model_dump().items():
+        if isinstance(value, int) and value >= 2**63:
+            raise SettingsError(f"{key}={value}: must be below 2^63")
+        if key in ("data", "output") and not value:
+            raise SettingsError(f"{key}=: the name is empty")
     if settings.validation > 0.9:
         raise SettingsError(
             f"validation={settings.validation:g}: that leaves less than a tenth to "

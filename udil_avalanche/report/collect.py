@@ -112,8 +112,9 @@ def _run_or_reason(
         return f"damaged: {folder.path}: {problem}"
     try:
         reason = _reason_not_to_report(run)
-    except (SettingsError, KeyError) as error:
-        return f"of a method or benchmark that is not installed: {error}"
+    except (SettingsError, KeyError):
+        names = f"{run.method} on {run.benchmark}"
+        return f"of a method or benchmark that is not installed: {names}"
     if run.identity in compared:
         return run
     if reason is not None:

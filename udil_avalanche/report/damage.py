@@ -3,6 +3,7 @@
 from typing import Any
 
 from udil_avalanche.errors import SettingsError
+from udil_avalanche.recipes import BENCHMARKS, METHODS
 from udil_avalanche.report.origin import origins
 from udil_avalanche.report.run import Run
 from udil_avalanche.runs.result import result_problem
@@ -21,6 +22,9 @@ def problem_of(run: Run) -> str | None:
     problem = result_problem(run.result)
     if problem is not None:
         return f"result.json: {problem}"
+    for name, known in ((run.method, METHODS), (run.benchmark, BENCHMARKS)):
+        if name not in known:
+            return None  # Not installed, which is said elsewhere.
     try:
         origins([run])
         for omega in run.coefficients:
@@ -29,8 +33,8 @@ def problem_of(run: Run) -> str | None:
         if not _can_be_drawn(run.embeddings):
             return "embeddings.json: not the embeddings of a run"
         _ = run.all_settings.strategy
-    except SettingsError:
-        return None  # Of a method or benchmark that is not installed.
+    except SettingsError as error:
+        return f"result.json: {error}"
     except MISFITS as error:
         reason = " ".join(str(error).split())
         return f"its files are not those of a run ({type(error).__name__}: {reason})"

@@ -80,7 +80,7 @@ def result_problem(stored: Mapping[str, Any]) -> str | None:
                 return f"it has no {name}"
             if name in stored and not is_right(stored[name]):
                 return f"{name} is not {kind}"
-    for name in ("strategy", "benchmark"):
+    for name in ("strategy", "benchmark", "memory", "seed"):
         if stored["settings"].get(name) != stored[name]:
             return f"{name} is not that of its settings"
     R = np.array(stored["accuracy_matrix"], dtype=np.float64)
@@ -89,6 +89,14 @@ def result_problem(stored: Mapping[str, Any]) -> str | None:
         "avg_acc": formulas.average_accuracy(R, t),
         "forgetting": formulas.forgetting(R, t),
     }
+    # Early runs have only some of these.
+    if stored.get("avg_of_avg_acc") is not None:
+        figures["avg_of_avg_acc"] = formulas.average_of_average_accuracy(R, 1, t)
+    if stored["forward_transfer"] is not None:
+        initial = np.array(stored.get("random_accuracy", []), dtype=np.float64)
+        if len(initial) != t:
+            return "random_accuracy is not of as many domains as there are"
+        figures["forward_transfer"] = formulas.forward_transfer(R, initial, t)
     for name, expected in figures.items():
         value = math.nan if stored[name] is None else float(stored[name])
         agree = abs(value - expected) <= ROUNDING

@@ -16,7 +16,7 @@ from typing import Any, cast
 import yaml
 
 from udil_avalanche.errors import RunError, SettingsError
-from udil_avalanche.files import remove_unfinished, write_text
+from udil_avalanche.files import read_regular, remove_unfinished, write_text
 from udil_avalanche.recipes import RunSettings, as_dict
 from udil_avalanche.recipes.identity import differences, fingerprint
 from udil_avalanche.recipes.resolve import load_settings, stored_settings
@@ -115,8 +115,10 @@ class RunFolder:
         :param settings: the settings asked for.
         :raises RunError: with the settings that differ and change the result.
         """
+        file = self.path / "settings.yaml"
+        if file.exists() and not file.is_file():
+            raise self._error(f"{file} is not a regular file")
         try:
-            file = self.path / "settings.yaml"
             begun = stored_settings(load_settings(file))
         except SettingsError as error:
             raise self._error(str(error)) from error
@@ -208,7 +210,7 @@ class RunFolder:
         """The content of a file, if it has its checksum."""
         checksums = self._checksums()
         try:
-            content = (self.path / name).read_bytes()
+            content = read_regular(self.path / name)
         except OSError as error:
             raise self._error(f"{self.path / name}: {error.strerror}") from error
         if checksums and checksums.get(name) != _sha256(content):
@@ -219,7 +221,7 @@ class RunFolder:
         """The SHA-256 of each file of the run, from the mark ``done``. Earlier versions
         also summed whatever else was in the folder."""
         try:
-            lines = (self.path / "done").read_text().splitlines()
+            lines = read_regular(self.path / "done").decode().splitlines()
             sums = {n: digest for digest, n in (ln.split("  ", 1) for ln in lines)}
         except (OSError, ValueError) as error:
             raise self._error(f"{self.path / 'done'} cannot be read") from error

@@ -218,3 +218,13 @@ def test_the_generators_go_on_where_they_were() -> None:
     assert draws() != first
     set_generator_states(join(json.loads(json.dumps(plain)), tensors))
     assert draws() == first
+
+
+@pytest.mark.parametrize("name", ["state.json", "tensors.safetensors"])
+def test_a_pipe_is_not_waited_for(name: str, states: StateFolder) -> None:
+    states.write(state(1))
+    (file,) = (file for file in files(states) if file.name == name)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(RunError, match="not a regular file"):
+        StateFolder(states.path).read()

@@ -86,7 +86,7 @@ def assemble(
     if len(classes) < 2:
         raise BadData(
             "at least two classes are needed, but the data have "
-            f"{' and '.join(map(str, classes)) or 'none'}"
+            f"{f'only {classes[0]}' if classes else 'none'}"
         )
 
     label_of = {name: k for k, name in enumerate(classes)}

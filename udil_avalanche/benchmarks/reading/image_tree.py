@@ -43,8 +43,12 @@ def subfolders(folder: Path) -> list[str]:
 
     :param folder: where to look; hidden folders are left out.
     :return: the names; none if there is no such folder.
-    :raises BadData: if one is a link to the folder itself, or to one above it.
+    :raises BadData: if one is a link to the folder itself, or to one above it, or
+        leads nowhere.
     """
+    for path in folder.glob("[!.]*"):
+        if path.is_symlink() and not path.exists():
+            raise BadData(f"{path}: a link that leads nowhere; mend or remove it")
     found = list(folder.glob("[!.]*/"))
     above = {folder.resolve(), *folder.resolve().parents}
     for path in found:

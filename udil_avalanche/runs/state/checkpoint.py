@@ -12,7 +12,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 
 from udil_avalanche.errors import RunError
-from udil_avalanche.files import atomic_folder
+from udil_avalanche.files import atomic_folder, read_regular
 from udil_avalanche.runs.state.tree import join, split
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ def _write_files(folder: Path, state: Mapping[str, Any]) -> None:
 
 def _read_files(folder: Path) -> dict[str, Any]:
     try:
-        content = json.loads((folder / PLAIN).read_bytes())
+        content = json.loads(read_regular(folder / PLAIN))
         if content.pop("sha256") != _sha256(content):
             raise ValueError(f"{PLAIN} was altered")
         if content["format"] != FORMAT:
@@ -126,6 +126,8 @@ def _read_files(folder: Path) -> dict[str, Any]:
                 f"version that wrote it, or remove {folder.parent.parent} to start "
                 "again"
             )
+        if not (folder / TENSORS).is_file():
+            raise ValueError(f"{TENSORS} is not a regular file")
         if content["tensors_sha256"] != _sha256_of_file(folder / TENSORS):
             raise ValueError(f"{TENSORS} was altered")
         stored = safetensors.torch.load_file(folder / TENSORS)

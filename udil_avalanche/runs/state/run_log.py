@@ -1,5 +1,6 @@
 """What a run has measured so far, and how long it took."""
 
+import errno
 import hashlib
 import json
 import time
@@ -126,6 +127,8 @@ class RunLog:
         """The lines that count: a process that was killed may have left others."""
         if self.file is None or self.experiences_done == 0:
             return
+        if self.file.is_fifo():
+            raise OSError(errno.EINVAL, "is not a regular file", str(self.file))
         with self.file.open(encoding="utf-8", newline="") as file:
             for _, line in zip(range(self.experiences_done), file, strict=False):
                 yield line
