@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from udil_avalanche.recipes import RunSettings
+from udil_avalanche.recipes import METHODS, RunSettings
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import LOCK_FILE, RunFolder
@@ -87,7 +87,7 @@ def tiny(strategy: str, output: Path) -> RunSettings:
     data = {"domains": 2, "train_per_domain": 16, "test_per_domain": 8}
     model = {"dimensions": 4, "hidden": 4, "epochs": 1, "batch_size": 8, "threads": 1}
     options = {**data, **model, "save_every": 0, "output": str(output)}
-    if strategy != "SI":
+    if METHODS[strategy].has_memory:
         options["memory"] = 4
     return resolve(strategy, "hd_balls", options=options, configs=None)
 
@@ -100,13 +100,32 @@ def test_a_kill_between_any_two_file_operations(
     assert check_every(settings, tmp_path, outcome, step) > 30
 
 
+OTHERS = ("Fine-tune", "oEWC", "LwF", "GEM", "A-GEM", "DER++", "CLS-ER", "ESM-ER")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", OTHERS)
+def test_a_kill_of_any_other_method(
+    strategy: str, tmp_path: Path, outcome: Outcome
+) -> None:
+    settings = tiny(strategy, tmp_path / "runs")
+    assert check_every(settings, tmp_path, outcome, 5) > 30
+
+
+@pytest.mark.parametrize(
+    ("strategy", "step"), [("ER", 13), pytest.param("UDIL", 1, marks=pytest.mark.slow)]
+)
 def test_a_kill_of_a_run_with_workers(
-    tmp_path: Path, write_tree: Callable[..., Path], outcome: Outcome
+    strategy: str,
+    step: int,
+    tmp_path: Path,
+    write_tree: Callable[..., Path],
+    outcome: Outcome,
 ) -> None:
     counts = {name: {"cat": 6, "dog": 6} for name in ("2021", "2022")}
     data = write_tree(tmp_path / "photos", counts)
     small = {"network": "squeezenet1_1", "image_size": 32, "epochs": 1, "threads": 1}
     options = {**small, "workers": 1, "batch_size": 4, "memory": 4, "save_every": 0}
     options |= {"data": str(data), "output": str(tmp_path / "runs")}
-    settings = resolve("ER", "folders", options=options, configs=None)
-    assert check_every(settings, tmp_path, outcome, 13) > 30
+    settings = resolve(strategy, "folders", options=options, configs=None)
+    assert check_every(settings, tmp_path, outcome, step) > 30
