@@ -75,6 +75,7 @@ def test_a_harmful_update_has_an_exit_code_of_its_own(
     assert main(update) == 3
     printed = capsys.readouterr().out
     assert "set aside" in printed and "it costs first " in printed
+    assert f"rollback {model} 2" in " ".join(printed.split())
     assert main(["inspect", model, "--data", first, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"]["value"] > 0.8
 

@@ -86,7 +86,7 @@ def execute(given: argparse.Namespace) -> int:
         if given.json:
             print_json(record.as_dict())
         else:
-            show_update(record)
+            show_update(record, given.model)
     if not learned and not given.json:
         words = settings_in_words({"version": learner.folder.current})
         print(f"{given.model} has learned these data already ({words}).")

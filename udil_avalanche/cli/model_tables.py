@@ -1,11 +1,14 @@
 """What the commands on a model print: versions and inspections as tables."""
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from udil_avalanche.formatting import duration, percent
@@ -33,10 +36,11 @@ def print_json(value: Mapping[str, Any]) -> None:
     print(json.dumps(plain(value)))
 
 
-def show_update(record: "VersionRecord") -> None:
+def show_update(record: "VersionRecord", model: Path) -> None:
     """Print what an update has done to every domain, and what the method measured.
 
     :param record: the new version.
+    :param model: folder of the model.
     """
     learned = next(each for each in record.domains if each.name == record.domain)
     out = console()
@@ -64,8 +68,8 @@ def show_update(record: "VersionRecord") -> None:
     if record.aside is not None:
         out.print(
             f"[bold]set aside[/bold]: it costs {record.aside}. The model stays as it "
-            f"was; use this version all the same by udil-run rollback MODEL "
-            f"{record.number}"
+            f"was; use this version all the same by udil-run rollback "
+            f"{escape(shlex.quote(str(model)))} {record.number}"
         )
 
 

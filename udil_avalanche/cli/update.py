@@ -80,5 +80,5 @@ def execute(given: argparse.Namespace) -> int:
         if given.json:
             print_json(record.as_dict())
         else:
-            show_update(record)
+            show_update(record, given.model)
     return SET_ASIDE if aside else 0
