@@ -82,10 +82,12 @@ def results(output: Path) -> dict[str, Any]:
 
 def first_domain_of(run: RunSettings) -> str:
     """The line that a run wrote after its first domain, including the time; waits for
-    it."""
-    file = RunFolder.of(run).path / "metrics.jsonl"
+    it, and for the state that is saved after it."""
+    folder = RunFolder.of(run).path
+    file = folder / "metrics.jsonl"
     until = time.monotonic() + 120
-    while not file.exists() or not file.read_text():
+    saved = [folder / "state", folder / "done"]
+    while not (any(map(Path.exists, saved)) and file.exists() and file.read_text()):
         assert time.monotonic() < until, "no domain was learned"
         time.sleep(0.02)
     return file.read_text().splitlines()[0]

@@ -275,13 +275,20 @@ def test_the_sweeps_cover_the_tables_of_the_paper(
     }
     # The paper has HD-Balls with 400 only; the sweeps have it with all sizes.
     sizes = {**MEMORY_SIZES, "hd_balls": [200, 400, 800]}
-    assert planned == {
+    three_seeds = {
         (benchmark, memory if METHODS[method].has_memory else 0, method, seed)
         for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist", "seq_core50")
         for memory in sizes[benchmark]
         for method in PAPER_METHODS
         for seed in range(3)
     }
+    two_more = {
+        (benchmark, 400, method, seed)
+        for benchmark in ("hd_balls", "permuted_mnist", "rotated_mnist")
+        for method in ("UDIL", "DER++", "CLS-ER", "ESM-ER")
+        for seed in (3, 4)
+    }
+    assert planned == three_seeds | two_more
 
 
 @pytest.mark.parametrize("memory", [200, 400, 800])
