@@ -13,6 +13,9 @@ from udil_avalanche.theory.bound import (
 from udil_avalanche.theory.coefficients import Omega
 from udil_avalanche.theory.lemmas import cross_domain_bound, intra_domain_bound
 
+BISECTIONS = 40
+"""Halvings of an interval as wide as the number of domains: a billionth is left."""
+
 
 def tightest_bound(estimates: BoundEstimates, c: float) -> Tensor:
     r"""Corollary 3.4.1, :math:`\min_\Omega g(h, H_{t-1}, \Omega)`: no bound with fixed
@@ -66,7 +69,7 @@ def tightest_coefficients(estimates: BoundEstimates, c: float) -> Omega:
 def _root(increasing: Callable[[float], float], high: float) -> float:
     """Where a function on [0, ``high``] changes its sign, by bisection."""
     low = 0.0
-    for _ in range(60):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if increasing(middle) > 0 else (middle, high)
     return high
