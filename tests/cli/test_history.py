@@ -51,6 +51,17 @@ def test_the_page_in_a_file(
     assert "<h1>my model: history</h1>" in file.read_text()
 
 
+def test_the_page_on_the_standard_output(
+    model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where that is a file, as here, the file is added to, not replaced."""
+    print("before", flush=True)
+    assert main(["history", str(model), "--html", "/dev/stdout"]) == 0
+    before, _, page = capfd.readouterr().out.partition("\n")
+    assert before == "before"
+    assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
+
+
 def test_a_folder_without_a_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

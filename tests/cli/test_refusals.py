@@ -11,6 +11,7 @@ from udil_avalanche.cli.main import main
 from udil_avalanche.errors import RunError, SettingsError
 from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
+from udil_avalanche.runs.run_folder import RunFolder
 
 PAIR = ["--strategy=ER", "--benchmark=hd_balls"]
 TINY = {"domains": 2, "train_per_domain": 64, "test_per_domain": 16, "threads": 1}
@@ -208,3 +209,20 @@ def test_a_sweep_is_counted_before_it_is_made(
     file.write_text(text)
     assert main(["sweep", str(file), "--list"]) == 2
     assert reason in capsys.readouterr().err
+
+
+def test_a_finished_run_of_another_method_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {**TINY, "output": str(tmp_path), "hidden": 8}
+    settings = resolve("ER", "hd_balls", options=options)
+    result = run(settings)
+    as_settings = {**result["settings"], "strategy": "DER++"}
+    other = {**result, "strategy": "DER++", "settings": as_settings}
+    RunFolder.of(settings).finish(other)
+    capsys.readouterr()
+    given = [f"{key}={value}" for key, value in options.items()]
+    assert main([*PAIR, *given]) == 1
+    shown = capsys.readouterr()
+    assert "it is of DER++, not of ER" in shown.err.replace("\n", " "), shown.err
+    assert "average accuracy" not in shown.out

@@ -12,6 +12,7 @@ from avalanche.benchmarks.utils import AvalancheDataset
 from PIL import Image
 
 from udil_avalanche.data.image_files import ImageFiles, image_source
+from udil_avalanche.data.image_listing import image_files
 from udil_avalanche.data.image_reading import BadImage, read_image
 from udil_avalanche.data.scenario import DomainScenario
 
@@ -125,6 +126,25 @@ def test_colours_of_16_bits_are_refused(
 def test_less_than_8_bits_are_fine(tmp_path: Path) -> None:
     (tmp_path / "a.ppm").write_bytes(b"P6\n4 4\n100\n" + bytes([100, 50, 0] * 16))
     assert read_image(tmp_path / "a.ppm", 4)[0, 0].tolist() == [255, 128, 0]
+
+
+def test_a_folder_that_cannot_be_read_is_not_left_out(
+    tmp_path: Path, write_image: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_image(tmp_path / "a.png")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        # As for a user without the right to; whoever runs the tests may have it.
+        if Path(path) == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(PermissionError, match="locked"):
+        image_files(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

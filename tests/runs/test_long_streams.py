@@ -1,6 +1,7 @@
 """Streams of many domains: what a domain costs does not grow with those before it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,9 @@ def test_lines_are_appended(tmp_path: Path) -> None:
         RunLog(file).load_state_dict(state)
     file.unlink()
     with pytest.raises(ValueError, match="No such file"):
+        RunLog(file).load_state_dict(state)
+    os.mkfifo(file)
+    with pytest.raises(ValueError, match="not a regular file"):
         RunLog(file).load_state_dict(state)
 
 
