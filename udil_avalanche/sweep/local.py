@@ -91,10 +91,22 @@ def _outcome(settings: RunSettings, process: BaseProcess) -> Event:
     if code < 0:
         reason = f"ended by {signal.Signals(-code).name}"
     else:
-        reason = _last_message(folder.messages) or f"exit code {code}"
+        reason = error_message(folder.messages) or f"exit code {code}"
     return Failed(settings, f"{reason} (see {folder.messages})")
 
 
-def _last_message(messages: Path) -> str:
+def error_message(messages: Path) -> str:
+    """Why a run ended, in one line: what stands after the last traceback's frames, or
+    the last line if there is no traceback.
+
+    :param messages: what the run printed.
+    """
     text = messages.read_text(errors="replace") if messages.exists() else ""
-    return text.strip().rpartition("\n")[2].strip()
+    _, traceback, frames_and_message = text.rpartition("Traceback (most recent call")
+    if not traceback:
+        return text.strip().rpartition("\n")[2].strip()
+    message: list[str] = []
+    for line in frames_and_message.splitlines():
+        # Frames are indented, messages are not.
+        message = [] if line.startswith(" ") else [*message, line.strip()]
+    return " ".join(filter(None, message))
