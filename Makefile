@@ -10,6 +10,8 @@
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 PYTHON ?= python3
 BIN := .venv/bin
+# Processes that the tests start need not compile the package each time.
+export PYTHONDONTWRITEBYTECODE :=
 READY := .venv/.ready
 
 .PHONY: run test coverage docs pictures bench release setup
@@ -45,5 +47,7 @@ setup: $(READY)
 # Made last, so that an interrupted installation is repeated.
 $(READY): setup.cfg setup.py pyproject.toml constraints.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install -c constraints.txt -e '.[dev,digits,docs]'
+	$(BIN)/pip install --no-compile -c constraints.txt -e '.[dev,digits,docs]'
+	# pip compiles on one core only. Some packages hold files that are no Python.
+	-$(BIN)/python -m compileall -q -q -j 0 .venv/lib
 	touch $@

@@ -22,16 +22,16 @@ N_FEATURES = 6
 N_CLASSES = 3
 LONG = (
     "sweep/test_engines.py",
-    "bench/test_bench.py",
+    "runs/test_experiment.py",
     "learner/test_exporting.py",
-    "runs/state/test_kill_anywhere.py",
     "learner/test_update.py",
-    "recipes/test_other_packages.py",
+    "strategies/test_udil.py",
+    "runs/state/test_kill_anywhere.py",
     "test_wheel.py",
     "learner/test_estimator.py",
 )
-"""The files that take longest: processes that start, are killed and start again, all
-measurements, networks that are exported."""
+"""The files that take longest: processes that start, are killed and start again,
+networks that are exported."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,6 +24,7 @@ def numbers(values: Any) -> list[float]:
     return [values] if isinstance(values, (int, float)) else []
 
 
+@pytest.mark.slow
 def test_all_is_measured_and_written(
     mnist_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

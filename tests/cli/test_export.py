@@ -15,6 +15,8 @@ import pytest
 from tests.learner.stored_models import write_image
 from udil_avalanche.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_TORCH = """
 import sys
 

@@ -15,6 +15,7 @@ def printed(notebook: nbformat.NotebookNode) -> str:
     return "".join(each.get("text", "") for each in outputs)
 
 
+@pytest.mark.slow
 def test_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     notebook = executed(NOTEBOOK, tmp_path)

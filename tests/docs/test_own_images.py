@@ -10,6 +10,8 @@ import pytest
 from udil_avalanche.cli.main import main
 from udil_avalanche.models.backbones.lite_networks import PACKAGES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",

@@ -12,6 +12,8 @@ from sphinx.util.inventory import InventoryFile
 
 import udil_avalanche
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

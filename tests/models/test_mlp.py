@@ -40,7 +40,8 @@ def test_a_grown_discriminator_knows_what_it_knew(dtype: torch.dtype) -> None:
     grown = small.grown(5)
     embeddings = torch.randn(10, 6, dtype=dtype)
     assert grown(embeddings).shape == (10, 5)
-    assert torch.equal(grown(embeddings)[:, :3], small(embeddings))
+    # Libraries round products of other shapes in other ways.
+    torch.testing.assert_close(grown(embeddings)[:, :3], small(embeddings))
     assert all(
         mine is not theirs
         for mine, theirs in zip(grown.parameters(), small.parameters(), strict=True)

@@ -57,6 +57,7 @@ def start(installed: dict[str, Path], cwd: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "names", "runs"),
     [

@@ -288,6 +288,7 @@ def test_the_runs_of_a_comparison_are_kept(
     assert capsys.readouterr().out == shown
 
 
+@pytest.mark.slow
 def test_a_small_sweep_and_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

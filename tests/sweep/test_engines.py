@@ -157,7 +157,11 @@ def test_a_run_that_fails_stops_no_other_and_is_reported(local: Story) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    [("local", signal.SIGINT), ("local", signal.SIGTERM), ("ray", signal.SIGINT)],
+    [
+        ("local", signal.SIGINT),
+        pytest.param("local", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("ray", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_a_sweep_that_is_stopped_lets_its_runs_save(
     engine: str, number: signal.Signals, small_sweep: Path, tmp_path: Path
@@ -243,6 +247,7 @@ def on_ray(small_sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs"
 
 
+@pytest.mark.slow
 def test_a_run_whose_worker_was_asked_to_end_is_taken_up_again(
     on_ray: Path, local: Story
 ) -> None:
@@ -250,6 +255,7 @@ def test_a_run_whose_worker_was_asked_to_end_is_taken_up_again(
     assert len(results(on_ray)) == 3
 
 
+@pytest.mark.slow
 def test_a_run_on_ray_has_its_cpus_alone(on_ray: Path) -> None:
     """None begins before the previous one is done; the first was interrupted."""
     folders = [file.parent for file in on_ray.rglob("result.json")]
@@ -297,6 +303,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_ray_comes_to_the_same_although_a_node_is_lost(
     small_sweep: Path,
     local: Story,

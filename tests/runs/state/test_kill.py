@@ -56,6 +56,7 @@ def run_killed_at(
     return kills
 
 
+@pytest.mark.slow
 def test_a_killed_run_comes_to_the_same_end(
     tiny: Tiny, outcome: Outcome, start: Callable[[RunSettings], Any], tmp_path: Path
 ) -> None:

@@ -112,9 +112,8 @@ def test_a_kill_of_any_other_method(
     assert check_every(settings, tmp_path, outcome, 5) > 30
 
 
-@pytest.mark.parametrize(
-    ("strategy", "step"), [("ER", 13), pytest.param("UDIL", 1, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("strategy", "step"), [("ER", 13), ("UDIL", 1)])
 def test_a_kill_of_a_run_with_workers(
     strategy: str,
     step: int,

@@ -11,6 +11,8 @@ from udil_avalanche.recipes.resolve import load_settings, stored_settings
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
 
+pytestmark = pytest.mark.slow
+
 FOLDERS = sorted(Path(__file__).with_name("version_0_1").iterdir())
 
 
