@@ -51,14 +51,14 @@ def searched(make_run: Any, tmp_path: Path) -> SearchRecord:
             )
         )
     record = SearchRecord(
-        name="equal_trials",
-        command="sweep configs/sweeps/equal_trials.yaml",
+        name="equal_trials_hd_balls",
+        command="sweep configs/sweeps/equal_trials_hd_balls.yaml",
         seeds=(100, 101),
         domains=5,
         validation=0.1,
         methods=tuple(methods),
     )
-    record.write(tmp_path / "runs" / "chosen" / "equal_trials")
+    record.write(tmp_path / "runs" / "chosen" / "equal_trials_hd_balls")
     return record
 
 
@@ -117,7 +117,8 @@ def test_markdown_page_and_kept_results_have_the_table(
     text, page = (file.read_text() for file in files)
     assert "## Equal trials: HD-Balls, 400 samples in memory" in text
     assert "Each method had 2-3 settings to try, on the first 5 domains" in text
-    assert "sweep configs/sweeps/equal_trials.yaml" in text and "lr=0.123" in page
+    assert "sweep configs/sweeps/equal_trials_hd_balls.yaml" in text
+    assert "lr=0.123" in page
     [row] = re.findall(r"^\| 400 \| ER \|.* \| 2 \| 4 min \| lr=0.123 \|$", text, re.M)
     assert "81.0 ± 1.0" in row and "(#cell-hd_balls-ER-m400-s0-" in row
     anchors = set(re.findall(r'<a id="([^"]+)">', text))
@@ -134,7 +135,7 @@ def test_two_searches_of_the_same_name_are_refused(
     searched: SearchRecord, tmp_path: Path
 ) -> None:
     other = searched.model_copy(update={"domains": 3})
-    other.write(tmp_path / "other" / "chosen" / "equal_trials")
+    other.write(tmp_path / "other" / "chosen" / "equal_trials_hd_balls")
     with pytest.raises(SettingsError, match="different searches of the same name"):
         searches_below([tmp_path])
 

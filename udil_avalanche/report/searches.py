@@ -36,7 +36,9 @@ class SearchTable:
     def title(self) -> str:
         """The name of the search and the task in words."""
         file, *changes = self.record.name.split("+")
-        name = file.replace("_", " ").capitalize()
+        # The task says the benchmark already.
+        name = file.removesuffix(f"_{self.table.benchmark}")
+        name = name.replace("_", " ").capitalize()
         return f"{name}{in_parentheses(', '.join(changes))}: {self.table.title}"
 
     @property
