@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 from udil_avalanche.models import linear
-from udil_avalanche.recipes.resolve import CONFIGS, resolve
+from udil_avalanche.recipes.resolve import resolve
 from udil_avalanche.runs.experiment import run
 from udil_avalanche.runs.run_folder import RunFolder
 
@@ -75,13 +75,7 @@ def test_a_kept_run_comes_out_the_same(
         "data": str(mnist_root),
         "output": str(tmp_path),
     }
-    tuned = CONFIGS / "tuned" / benchmark / f"{strategy.lower()}.yaml"
-    settings = resolve(
-        strategy,
-        benchmark,
-        config_file=tuned if tuned.exists() else None,
-        options=options,
-    )
+    settings = resolve(strategy, benchmark, options=options)
     result = run(settings)
     folder = RunFolder.of(settings).path
     assert folder.name == kept["folder"]
