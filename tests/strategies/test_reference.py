@@ -127,13 +127,18 @@ def test_both_learn_the_same_weights(
         assert same(flat(loop.d), flat(strategy.discriminator.network))
 
 
-@pytest.mark.parametrize("size", [64, 20], ids=["whole domain", "sample of it"])
+@pytest.mark.parametrize(
+    ("size", "doubt"),
+    [(64, 0.15), (20, 0.15), (64, 0.49)],
+    ids=["whole domain", "sample of it", "temperature raised"],
+)
 def test_both_learn_the_same_weights_by_the_default(
     make_model: Any,
     make_scenario: Any,
     silent: Any,
     monkeypatch: pytest.MonkeyPatch,
     size: int,
+    doubt: float,
 ) -> None:
     monkeypatch.setattr(HistoryModelPlugin, "domain_sample_size", size)
     scenario = make_scenario(domains=N_DOMAINS)
@@ -145,6 +150,7 @@ def test_both_learn_the_same_weights_by_the_default(
         batch_size_mem=12,
         train_mb_size=16,
         train_epochs=3,
+        distillation_doubt=doubt,
         plugins=[AskHistoryInEachStep()],
         evaluator=silent(),
     )
@@ -156,12 +162,14 @@ def test_both_learn_the_same_weights_by_the_default(
         batch_size_mem=12,
         epochs=3,
         domain_sample=size,
+        distillation_doubt=doubt,
     )
     torch.manual_seed(1)
     weights_by_strategy = []
     for experience in scenario.train_stream:
         strategy.train(experience)
         weights_by_strategy.append(flat(strategy.model))
+    assert (strategy.coefficients.temperature > 2) == (doubt > 0.15)
 
     torch.manual_seed(1)
     for experience, expected in zip(

@@ -32,6 +32,7 @@ from udil_avalanche.losses.past_weight import (
 )
 from udil_avalanche.losses.spread import spread
 from udil_avalanche.losses.supcon import supcon_loss
+from udil_avalanche.losses.temperature import telling_temperature
 
 __all__ = [
     "ModelLoss",
@@ -57,4 +58,5 @@ __all__ = [
     "past_scale",
     "spread",
     "supcon_loss",
+    "telling_temperature",
 ]

@@ -25,6 +25,7 @@ from udil_avalanche.losses import (
     objective_scale,
     past_scale,
     spread,
+    telling_temperature,
 )
 from udil_avalanche.models.mlp import EncoderPredictor
 from udil_avalanche.strategies.reference import Algorithm1, Losses
@@ -49,6 +50,7 @@ class DefaultLoop(Algorithm1):
     lambda_p: float = 0.03
     lambda_s: float = 0.0
     distillation_temperature: float = 2.0
+    distillation_doubt: float = 0.15
     domain_sample: int = 512
     """Samples of a new domain that it is measured on."""
     smoothing: float = 0.1
@@ -79,6 +81,9 @@ class DefaultLoop(Algorithm1):
         memory_x, _, own_answers = memory.fields
         memory_embeddings = H.encoder(memory_x)
         C = len(memory) ** 0.5
+        T = telling_temperature(
+            own_answers, self.distillation_doubt, self.distillation_temperature
+        )
 
         # What H_{t-1} tells about the memory and about the new domain.
         history_error = leave_one_out_errors(
@@ -148,9 +153,7 @@ class DefaultLoop(Algorithm1):
                 omega=omega,
                 gate=history_gate(history_logits[:n], y),
                 scale=scale,
-                distillation=partial(
-                    distillation_loss, temperature=self.distillation_temperature
-                ),
+                distillation=partial(distillation_loss, temperature=T),
             ).total
             V_p = embedding_distillation_loss(
                 embeddings[n:],

@@ -31,6 +31,7 @@ PAPER: dict[str, Any] = {
     "own_history": False,
     "balanced": False,
     "distillation_temperature": 1.0,
+    "distillation_doubt": 0.0,
     "lambda_d": 0.1,
     "lambda_p": 1.0,
     "lambda_s": 0.01,
@@ -93,6 +94,9 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         :func:`~udil_avalanche.losses.past_scale`, and V_s by how much is not.
     :param distillation_temperature: temperature of the distillations; the paper's
         formula has 1.
+    :param distillation_doubt: raise it, domain by domain, until the history model's
+        answers on the memory leave this share of the probability to other classes than
+        the likeliest, see :func:`~udil_avalanche.losses.telling_temperature`; 0: never.
     :param lambda_d: weight of the adversarial alignment V_d.
     :param lambda_p: weight of the past-embedding distillation V_p.
     :param lambda_s: weight of the supervised contrastive loss V_s.
@@ -136,6 +140,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         own_history: bool = True,
         balanced: bool = True,
         distillation_temperature: float = 2.0,
+        distillation_doubt: float = 0.15,
         lambda_d: float = 0.0,
         lambda_p: float = 0.03,
         lambda_s: float = 0.0,
@@ -193,6 +198,7 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
             gated=gated,
             balanced=balanced,
             temperature=distillation_temperature,
+            doubt=distillation_doubt,
             cross_domain_threshold=cross_domain_threshold,
             multilabel=preset is not None and preset.multilabel,
         )

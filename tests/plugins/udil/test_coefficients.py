@@ -69,3 +69,47 @@ def test_small_memory_batches_leave_domains_out_without_harm(
     strategy.train(make_scenario(domains=5).train_stream)
     assert all(p.isfinite().all() for p in model.parameters())
     assert criterion.trajectory[-1].isfinite().all()
+
+
+@pytest.mark.parametrize("doubt", [0.0, 0.15])
+def test_the_temperature_follows_the_answers_on_the_memory(
+    watch: Any, naive: Any, make_scenario: Any, make_model: Any, doubt: float
+) -> None:
+    """It is raised in the domains that begin with a history model that is too sure."""
+    replay = BalancedReplayPlugin(mem_size=30)
+    history = HistoryModelPlugin(replay, own_domain=True)
+    criterion = AdaptiveCoefficientsPlugin(
+        replay, history, temperature=2.0, doubt=doubt
+    )
+    found: dict[int, set[tuple[float, float]]] = {}
+
+    def look(strategy: Any) -> None:
+        if replay.batch is not None:
+            answers = (history.memory_logits / criterion.temperature).softmax(dim=1)
+            left = 1 - float(answers.amax(dim=1).mean())
+            domain = found.setdefault(replay.memory.n_domains, set())
+            domain.add((criterion.temperature, left))
+            logged = criterion.terms.get("temperature")
+            assert (logged is None) == (doubt == 0)
+            assert logged is None or float(logged) == pytest.approx(
+                criterion.temperature
+            )
+
+    strategy = naive(
+        make_model(),
+        [replay, history, criterion],
+        criterion=criterion,
+        train_epochs=200,
+    )
+    strategy.plugins.append(watch("before_backward", look))
+    strategy.train(make_scenario(domains=3).train_stream)
+    assert [len(domain) for domain in found.values()] == [1, 1]
+    [(T, left)], [(next_T, next_left)] = found.values()
+    if doubt == 0:
+        assert T == next_T == 2
+        assert left < 0.15
+    else:
+        assert T > 2
+        assert next_T != T
+        assert left == pytest.approx(doubt, abs=1e-4)
+        assert next_left >= doubt - 1e-4

@@ -15,6 +15,7 @@ from udil_avalanche.losses import (
     multilabel_classification_loss,
     multilabel_distillation_loss,
     past_scale,
+    telling_temperature,
 )
 from udil_avalanche.models.growing import widened
 from udil_avalanche.plugins.shared.checks import require_before, require_one_head
@@ -80,7 +81,11 @@ class AdaptiveCoefficientsPlugin(Plugin):
     :param balanced: weigh the past by how much of the current domain is known, see
         :func:`~udil_avalanche.losses.past_scale`.
     :param temperature: of the distillations, see
-        :func:`~udil_avalanche.losses.distillation_loss`.
+        :func:`~udil_avalanche.losses.distillation_loss`; the lowest one if there is a
+        ``doubt``.
+    :param doubt: in each domain, raise the temperature until the history model's
+        answers on the memory leave this share of the probability to other classes than
+        the likeliest, see :func:`~udil_avalanche.losses.telling_temperature`; 0: never.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
     :param multilabel: use the multi-label losses, as iCaRL does.
     """
@@ -97,6 +102,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         gated: bool = False,
         balanced: bool = False,
         temperature: float = 1.0,
+        doubt: float = 0.0,
         cross_domain_threshold: float | None = None,
         multilabel: bool = False,
     ) -> None:
@@ -118,11 +124,11 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.classification = (
             multilabel_classification_loss if multilabel else classification_loss
         )
-        self.distillation = (
-            multilabel_distillation_loss
-            if multilabel
-            else partial(distillation_loss, temperature=temperature)
-        )
+        self.multilabel = multilabel
+        self.lowest_temperature = temperature
+        self.temperature = temperature
+        """Of the distillations in this domain."""
+        self.doubt = doubt
         self.trajectory: list[Tensor] = []
         """Omega at the end of each domain t >= 2, rows of alpha, beta, gamma."""
         self.bounds: list[dict[str, Any]] = []
@@ -153,6 +159,10 @@ class AdaptiveCoefficientsPlugin(Plugin):
         if len(memory) == 0 or self.history.model is None:
             self.known, self.scale, self._estimates = 0.0, 1.0, None
             return
+        if self.doubt > 0:
+            self.temperature = telling_temperature(
+                self.history.memory_logits, self.doubt, self.lowest_temperature
+            )
         history_error = self._history_error()
         if domain.goes_on and self._estimates is not None:
             self._estimates.history_error = history_error
@@ -204,6 +214,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self._update(strategy, estimates, batch)
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
+        if self.doubt > 0:
+            self.terms["temperature"] = bound.new_tensor(self.temperature)
 
     def _measure(
         self, strategy: Strategy, estimates: BoundEstimates, share: float = 1.0
@@ -282,7 +294,11 @@ class AdaptiveCoefficientsPlugin(Plugin):
             scale=self.scale,
             cross_domain_threshold=self.cross_domain_threshold,
             classification=self.classification,
-            distillation=self.distillation,
+            distillation=(
+                multilabel_distillation_loss
+                if self.multilabel
+                else partial(distillation_loss, temperature=self.temperature)
+            ),
         )
         self.terms["V_l"] = loss.total.detach()
         self.terms |= {
