@@ -17,6 +17,7 @@ from examples.pictures.terminal import recording
 
 DOCS = ROOT / "docs"
 PICTURES = DOCS / "pictures"
+DATA = ROOT.parent / "shared" / "data"
 METHODS = ("Fine-tune", "UDIL")
 
 
@@ -61,11 +62,26 @@ def of_the_notebook(folder: Path) -> None:
     nbformat.write(notebook, DOCS / "notebook.ipynb")
 
 
+def of_the_living_model(folder: Path) -> None:
+    """Run the commands of the page on models that live on, which has no pictures.
+
+    :param folder: where to run them.
+    """
+    # Features are kept beside the data: in a folder of its own, not in the real one.
+    (folder / "data").mkdir()
+    for each in DATA.iterdir():
+        (folder / "data" / each.name).symlink_to(each, target_is_directory=True)
+    retell(DOCS / "living_model.md", folder)
+
+
 PARTS = {
     "results": of_results,
     "tutorial": of_the_tutorial,
     "notebook": of_the_notebook,
+    "living_model": of_the_living_model,
 }
+NEED_DATA = ("living_model",)
+"""Parts that need real data from beside the checkout, and are made only if named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [part for part in given.parts if part not in PARTS]
     if unknown:
         parser.error(f"there is no part {unknown[0]}; there are {', '.join(PARTS)}")
-    for part in given.parts or PARTS:
+    for part in given.parts or (each for each in PARTS if each not in NEED_DATA):
         with tempfile.TemporaryDirectory(prefix="pictures_") as folder:
             try:
                 PARTS[part](Path(folder))

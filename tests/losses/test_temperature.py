@@ -47,17 +47,18 @@ def test_an_unsure_model_is_asked_at_the_lowest_temperature() -> None:
     assert telling_temperature(1000 * logits, 0.0, lowest=2.0) == 2.0
 
 
-def test_it_ends_where_no_temperature_gives_the_doubt() -> None:
-    """A class that the model did not have has no probability at any temperature."""
-    only_one = torch.tensor([[3.0, -torch.inf]]).expand(4, 2)
-    found = telling_temperature(only_one, 0.15, lowest=2.0)
-    assert found == pytest.approx(HIGHEST_TEMPERATURE)
-    assert telling_temperature(only_one, 0.15, lowest=500.0) == pytest.approx(500.0)
+def test_it_stays_the_lowest_where_no_temperature_gives_the_doubt() -> None:
+    logits = 1000 * HIGHEST_TEMPERATURE * torch.eye(3)
+    assert telling_temperature(logits, 0.15, lowest=2.0) == 2.0
+    assert telling_temperature(logits, 0.15, lowest=500.0) == 500.0
+    only_one = torch.tensor([[3.0], [4.0]])
+    assert telling_temperature(only_one, 0.15, lowest=2.0) == 2.0
 
 
-def test_classes_that_it_did_not_have_do_not_count() -> None:
+def test_it_stays_the_lowest_for_a_model_that_lacks_classes() -> None:
+    """They have no probability at any temperature, and would be pressed down."""
     torch.manual_seed(0)
-    logits = 20 * torch.randn(20, 3)
+    logits = 40 * torch.randn(20, 3)
+    assert telling_temperature(logits, 0.15, lowest=2.0) > 2.0
     wider = torch.cat([logits, torch.full((20, 2), -torch.inf)], dim=1)
-    found = telling_temperature(wider, 0.15, lowest=1.0)
-    assert found == pytest.approx(telling_temperature(logits, 0.15, lowest=1.0))
+    assert telling_temperature(wider, 0.15, lowest=2.0) == 2.0

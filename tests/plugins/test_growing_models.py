@@ -166,6 +166,32 @@ def test_udil_learns_with_a_model_that_grows(paper: bool, silent: Any) -> None:
     assert all(omega.isfinite().all() for omega in strategy.coefficients.trajectory)
 
 
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_history_model_that_lacks_classes_is_asked_at_the_lowest_temperature(
+    grows: bool, silent: Any
+) -> None:
+    """Asked at a higher one, it would press the new classes down."""
+    torch.manual_seed(0)
+    whole = EncoderPredictor(
+        nn.Sequential(nn.Linear(6, 16), nn.ReLU()), nn.Linear(16, 6)
+    )
+    model = growing_model() if grows else whole
+    strategy = UDIL(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        mem_size=30,
+        train_mb_size=16,
+        train_epochs=40,
+        evaluator=silent(),
+    )
+    temperatures = []
+    for experience in benchmark(several_tasks=False).train_stream:
+        strategy.train(experience)
+        temperatures.append(strategy.coefficients.temperature)
+    assert temperatures[0] == 2
+    assert [T > 2 for T in temperatures[1:]] == [not grows, not grows]
+
+
 @pytest.mark.parametrize("strategy_name", ["UDIL", "plugin"])
 def test_udil_refuses_several_heads_before_the_first_step(
     strategy_name: str, naive: Any, silent: Any

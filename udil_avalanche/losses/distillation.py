@@ -19,7 +19,7 @@ def distillation_loss(
 
     Of a sample that H_{t-1} was trained on, its probabilities at temperature 1 say
     hardly more than the label. A higher temperature also compares the other classes;
-    the factor of its square keeps the gradient's size.
+    the factor of its square keeps the size of the gradient where logits are small.
 
     :param logits: outputs of h before the softmax, one row per sample.
     :param history_logits: outputs of H_{t-1} on the same samples; no gradient flows

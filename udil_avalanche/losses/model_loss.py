@@ -70,6 +70,7 @@ def model_loss(
     :param cross_domain_threshold: the cross-domain term is left out of a batch in
         which its loss is larger. While H_{t-1} is still wrong about the new domain, the
         term would pull the model back to wrong answers. ``None`` never leaves it out.
+        Above temperature 1 the loss has the factor of its square.
     :param classification: loss of logits and labels.
     :param distillation: loss of logits and the history model's logits.
     """

@@ -5,6 +5,8 @@ import math
 from torch import Tensor
 
 HIGHEST_TEMPERATURE = 100.0
+"""Logits a hundred times as large as usual still leave some doubt there."""
+
 _HALVINGS = 30
 
 
@@ -29,13 +31,22 @@ def telling_temperature(history_logits: Tensor, doubt: float, lowest: float) -> 
     other classes. How high that is depends on how long it was trained, on the width of
     the network and on the data.
 
-    :param history_logits: H_i(x) of the samples in memory, one row per sample.
+    A class that a history model did not have gets no probability at any temperature.
+    The higher the temperature, the more such answers would press the model's new
+    classes down, so it stays the lowest if there are any. It also does where no
+    temperature gives the doubt.
+
+    :param history_logits: H_i(x) of the samples in memory, one row per sample; minus
+        infinity for classes that H_i did not have.
     :param doubt: the share of the probability that is to be left to other classes.
     :param lowest: the temperature where no higher one is needed.
     """
     if mean_doubt(history_logits, lowest) >= doubt:
         return lowest
-    low, high = math.log(lowest), math.log(max(lowest, HIGHEST_TEMPERATURE))
+    lacks_classes = not history_logits.isfinite().all()
+    if lacks_classes or mean_doubt(history_logits, HIGHEST_TEMPERATURE) < doubt:
+        return lowest
+    low, high = math.log(lowest), math.log(HIGHEST_TEMPERATURE)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if mean_doubt(history_logits, math.exp(middle)) < doubt:

@@ -94,9 +94,10 @@ class UDIL(SupervisedTemplate):  # type: ignore[misc]
         :func:`~udil_avalanche.losses.past_scale`, and V_s by how much is not.
     :param distillation_temperature: temperature of the distillations; the paper's
         formula has 1.
-    :param distillation_doubt: raise it, domain by domain, until the history model's
-        answers on the memory leave this share of the probability to other classes than
-        the likeliest, see :func:`~udil_avalanche.losses.telling_temperature`; 0: never.
+    :param distillation_doubt: when a domain begins, raise it until the history model's
+        answers on the memory leave this share of the probability, on average, to other
+        classes than the likeliest, see
+        :func:`~udil_avalanche.losses.telling_temperature`; 0: never.
     :param lambda_d: weight of the adversarial alignment V_d.
     :param lambda_p: weight of the past-embedding distillation V_p.
     :param lambda_s: weight of the supervised contrastive loss V_s.

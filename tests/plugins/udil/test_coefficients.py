@@ -89,7 +89,7 @@ def test_the_temperature_follows_the_answers_on_the_memory(
             left = 1 - float(answers.amax(dim=1).mean())
             domain = found.setdefault(replay.memory.n_domains, set())
             domain.add((criterion.temperature, left))
-            logged = criterion.terms.get("temperature")
+            logged = criterion.terms.get("distillation_temperature")
             assert (logged is None) == (doubt == 0)
             assert logged is None or float(logged) == pytest.approx(
                 criterion.temperature

@@ -81,11 +81,13 @@ class AdaptiveCoefficientsPlugin(Plugin):
     :param balanced: weigh the past by how much of the current domain is known, see
         :func:`~udil_avalanche.losses.past_scale`.
     :param temperature: of the distillations, see
-        :func:`~udil_avalanche.losses.distillation_loss`; the lowest one if there is a
-        ``doubt``.
-    :param doubt: in each domain, raise the temperature until the history model's
-        answers on the memory leave this share of the probability to other classes than
-        the likeliest, see :func:`~udil_avalanche.losses.telling_temperature`; 0: never.
+        :func:`~udil_avalanche.losses.distillation_loss`; the lowest one if ``doubt`` is
+        not 0.
+    :param doubt: when a domain begins, raise the temperature until the history model's
+        answers on the memory leave this share of the probability, on average, to other
+        classes than the likeliest, see
+        :func:`~udil_avalanche.losses.telling_temperature`; 0: never. One temperature
+        serves all distillations of the domain.
     :param cross_domain_threshold: see :func:`~udil_avalanche.losses.model_loss`.
     :param multilabel: use the multi-label losses, as iCaRL does.
     """
@@ -107,6 +109,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         multilabel: bool = False,
     ) -> None:
         super().__init__()
+        if not 0 <= doubt < 1:
+            raise ValueError(f"doubt must be at least 0 and below 1, not {doubt}.")
         history.require_replay(replay, self)
         self.replay = replay
         self.history = history
@@ -128,7 +132,8 @@ class AdaptiveCoefficientsPlugin(Plugin):
         self.lowest_temperature = temperature
         self.temperature = temperature
         """Of the distillations in this domain."""
-        self.doubt = doubt
+        self.doubt = 0.0 if multilabel else doubt
+        self._asks_at_new_temperature = False
         self.trajectory: list[Tensor] = []
         """Omega at the end of each domain t >= 2, rows of alpha, beta, gamma."""
         self.bounds: list[dict[str, Any]] = []
@@ -159,10 +164,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         if len(memory) == 0 or self.history.model is None:
             self.known, self.scale, self._estimates = 0.0, 1.0, None
             return
-        if self.doubt > 0:
-            self.temperature = telling_temperature(
-                self.history.memory_logits, self.doubt, self.lowest_temperature
-            )
+        self._asks_at_new_temperature = self.doubt > 0
         history_error = self._history_error()
         if domain.goes_on and self._estimates is not None:
             self._estimates.history_error = history_error
@@ -208,6 +210,13 @@ class AdaptiveCoefficientsPlugin(Plugin):
         current_logits = self.history.current_logits(strategy, n)
         past_logits = self.history.batch_logits(batch)
         n_classes = strategy.mb_output.shape[1]
+        if self._asks_at_new_temperature:
+            # Only now is it known how many classes the model has.
+            self._asks_at_new_temperature = False
+            answers = widened(self.history.memory_logits, n_classes)
+            self.temperature = telling_temperature(
+                answers, self.doubt, self.lowest_temperature
+            )
         self._history_logits = torch.cat(
             [widened(current_logits, n_classes), widened(past_logits, n_classes)]
         )
@@ -215,7 +224,7 @@ class AdaptiveCoefficientsPlugin(Plugin):
         bound = self.omega.step(estimates, self.C)
         self.terms = {"V_0-1": bound, **_averages(self.omega.values)}
         if self.doubt > 0:
-            self.terms["temperature"] = bound.new_tensor(self.temperature)
+            self.terms["distillation_temperature"] = bound.new_tensor(self.temperature)
 
     def _measure(
         self, strategy: Strategy, estimates: BoundEstimates, share: float = 1.0

@@ -44,9 +44,9 @@ class UDILSettings(RunSettings):
     distillation_temperature: Annotated[float, Before(1.0)] = Field(2.0, gt=0)
     """temperature of the distillations in V_l; the paper's formula has 1"""
     distillation_doubt: Annotated[float, Before(0.0)] = Field(0.15, ge=0, lt=0.5)
-    """raise that temperature, domain by domain, until the history model's answers on
-    the memory leave this share of the probability to other classes than the likeliest:
-    surer ones say no more than the labels; 0: never"""
+    """when a domain begins, raise that temperature until the history model's answers on
+    the memory leave this share of the probability, on average, to other classes than
+    the likeliest: surer ones say no more than the labels; 0: never"""
     relative: Annotated[bool, Before(False)] = True
     """measure embeddings in units of their spread in V_p, V_s and V_d, so that their
     weights mean the same for any network, and align the current domain gently"""
